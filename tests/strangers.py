@@ -6,17 +6,58 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+IMAGING = "A decoder, a resizer, a codec"
 
 
-def write_example(section: str, file: Path) -> Path:
-    """Write the first Python example of a section of CONTRIBUTING.md to a file."""
-    text = CONTRIBUTING.read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(section)}\n.*?^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert found is not None, section
-    file.write_text(found[1], encoding="utf-8")
+@dataclass(frozen=True)
+class Example:
+    """A plug-in that CONTRIBUTING.md shows.
+
+    Attributes:
+        section: its heading.
+        file: the name of its file.
+        folder: the folder of its kind in the package.
+        position: which code block of the section it is.
+    """
+
+    section: str
+    file: str
+    folder: str
+    position: int = 0
+
+    @property
+    def text(self) -> str:
+        """The file as a contributor copies it."""
+        language = "toml" if self.file.endswith(".toml") else "python"
+        page = CONTRIBUTING.read_text(encoding="utf-8")
+        section = page.partition(f"\n## {self.section}\n")[2].partition("\n## ")[0]
+        blocks = re.findall(rf"^```{language}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        return str(blocks[self.position])
+
+
+# By kind, as `windtunnel list` names it.
+EXAMPLES = {
+    "corruptions": Example("A new corruption is one file", "rain_streaks.py", "corruptions"),
+    "sequences": Example("A new sequence is one Python file", "dusk.py", "sequences"),
+    "decoders": Example(IMAGING, "pillow_draft.py", "imaging/decoders", 0),
+    "resizers": Example(IMAGING, "indexing.py", "imaging/resizers", 1),
+    "codecs": Example(IMAGING, "webp.py", "imaging/codecs", 2),
+    "suites": Example("A new suite is one TOML file", "my-suite.toml", "suites"),
+    "metrics": Example("A metric", "confident_error.py", "metrics/plugins"),
+    "model-kinds": Example("A model kind", "linear.py", "models/kinds"),
+    "layouts": Example("A dataset layout", "labels_json.py", "data/layouts"),
+    "sections": Example("A report section", "class_balance.py", "report/sections"),
+}
+
+
+def write_example(kind: str, folder: Path) -> Path:
+    """Write the example of a kind of plug-in to its file in a folder; returns the file."""
+    file = folder / EXAMPLES[kind].file
+    file.write_text(EXAMPLES[kind].text, encoding="utf-8")
     return file
 
 

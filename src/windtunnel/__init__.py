@@ -18,13 +18,13 @@ if TYPE_CHECKING:
         map_imagenet_classes,
         plan,
         run,
+        run_models,
         score_predictions,
         slices,
         verify_set,
         warmup,
     )
     from windtunnel.core.errors import UserError
-    from windtunnel.core.registry import include
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from windtunnel.runs import Run, load_run
     from windtunnel.sequences import perturb
+    from windtunnel.suites.inclusion import include
 
 # The module of every public name.
 _PUBLIC = {
@@ -56,7 +57,7 @@ _PUBLIC = {
     "doctor": "windtunnel.api",
     "explain": "windtunnel.api",
     "gate": "windtunnel.api",
-    "include": "windtunnel.core.registry",
+    "include": "windtunnel.suites.inclusion",
     "inspect_dataset": "windtunnel.api",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.runs",
@@ -67,6 +68,7 @@ _PUBLIC = {
     "plan": "windtunnel.api",
     "read_run_file": "windtunnel.options",
     "run": "windtunnel.api",
+    "run_models": "windtunnel.api",
     "score_predictions": "windtunnel.api",
     "slices": "windtunnel.api",
     "verify_set": "windtunnel.api",
@@ -99,6 +101,7 @@ __all__ = [
     "plan",
     "read_run_file",
     "run",
+    "run_models",
     "score_predictions",
     "slices",
     "verify_set",

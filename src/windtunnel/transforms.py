@@ -23,7 +23,7 @@ import numpy as np
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
-from windtunnel.core.registry import include
+from windtunnel.core.registry import include_python
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.core.shared_number import SharedNumber
 from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
@@ -144,7 +144,7 @@ class Transform(ABC):
         self._calls = itertools.count()  # a copy counts from 0, like a new object
         for name, path in self._files.items():
             if name not in REGISTRY.names():  # a spawned process has not included its parent's files
-                include(Path(path))
+                include_python(Path(path))
 
     def _options(self) -> str:
         """The shared options that differ from the default, for repr."""

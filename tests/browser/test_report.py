@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from windtunnel.analysis.multi_run import several
-from windtunnel.report.files import write_several
+from windtunnel.report.files import write_multi_run_page
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "device_scale_factor": 2}
 MOST_BYTES = 8_000_000
@@ -23,14 +23,14 @@ Open = Callable[..., Page]
 def both(imagenet_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs."""
     file = tmp_path_factory.mktemp("both") / "both.html"
-    return write_several(several(*imagenet_runs), file)
+    return write_multi_run_page(several(*imagenet_runs), file)
 
 
 @pytest.fixture(scope="module")
 def both_sequences(sequence_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs of sequences."""
     file = tmp_path_factory.mktemp("sequences") / "both.html"
-    return write_several(several(*sequence_runs), file)
+    return write_multi_run_page(several(*sequence_runs), file)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def several_tests(
 ) -> Path:
     """The page of runs over several tests, among public models."""
     file = tmp_path_factory.mktemp("shifts") / "shifts.html"
-    return write_several(several(natural_run, *imagenet_runs, public=public_tables), file)
+    return write_multi_run_page(several(natural_run, *imagenet_runs, public=public_tables), file)
 
 
 @pytest.fixture(
@@ -205,17 +205,20 @@ def test_the_keyboard_reaches_everything(open_page: Open, imagenet_runs: tuple[P
 
 def test_any_score_is_drawn_against_any_other(open_page: Open, both: Path) -> None:
     page = open_page(both)
-    titles = page.locator("#across option").all_inner_texts()
+    titles = page.locator("#x_score option").all_inner_texts()
     assert titles[:2] == ["clean accuracy, %", "parameters"]
-    page.locator("#across").select_option(label="parameters")
-    page.locator("#up").select_option(label="mCE, %")
-    axes = page.locator("#plane .xtitle, #plane .ytitle").all_text_contents()
+    page.locator("#x_score").select_option(label="parameters")
+    page.locator("#y_score").select_option(label="mCE, %")
+    axes = page.locator("#score_plane .xtitle, #score_plane .ytitle").all_text_contents()
     assert axes == ["parameters", "mCE, %"]
-    assert sorted(page.locator("#plane .textpoint").all_text_contents()) == ["nearest-in-1", "nearest-in-3"]
+    assert sorted(page.locator("#score_plane .textpoint").all_text_contents()) == [
+        "nearest-in-1",
+        "nearest-in-3",
+    ]
     # By keyboard too.
-    page.locator("#up").focus()
+    page.locator("#y_score").focus()
     page.keyboard.press("ArrowDown")
-    assert page.locator("#plane .ytitle").text_content() != "mCE, %"
+    assert page.locator("#score_plane .ytitle").text_content() != "mCE, %"
 
 
 def test_hovering_says_what_a_cell_is(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
@@ -224,7 +227,7 @@ def test_hovering_says_what_a_cell_is(open_page: Open, imagenet_runs: tuple[Path
     heat.scroll_into_view_if_needed()
     heat.locator(".nsewdrag").hover()
     text = heat.locator(".hovertext").text_content()
-    assert text is not None and re.search(r"\w+:3.*% wrong", text)
+    assert text is not None and re.search(r"\w+:3.*top-1 error [\d.]+ %", text)
 
 
 def test_images_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
@@ -242,7 +245,7 @@ def test_maps_stand_beside_what_they_explain(open_page: Open, demo_run: Path, op
         "clean, corrupted and map in a row"
     )
     assert min(box["width"] for box in boxes) > 80
-    assert "It hangs on the " in figure.inner_text()
+    assert "The prediction depends on the " in figure.inner_text()
     table = page.locator("table.confusions").first
     pair = table.locator("tbody tr").first.locator("img").all()
     assert len({round(one.bounding_box()["y"]) for one in pair}) == 1 and len(pair) == 2
@@ -256,7 +259,7 @@ def test_maps_have_a_legend_that_names_both_ends(open_page: Open, demo_run: Path
     assert len(legends) == 2, "failures and confusions"
     for legend in legends:
         assert legend.locator(".ends").inner_text().split() == ["rises", "falls"]
-        marks = legend.locator(".marks span").all()
+        marks = legend.locator(".ticks span").all()
         assert [one.inner_text() for one in marks] == ["50+", "20", "5", "0", "5", "20", "50+"]
         bar = legend.locator(".bar").bounding_box()
         assert bar["width"] > 300 and bar["height"] > 8
@@ -272,8 +275,8 @@ def test_a_run_of_sequences_has_its_own_parts_and_no_empty_ones(
     page = open_page(sequence_runs[1] / "report.html")
     assert visible_figures(page)[:3] == ["flip_probability", "ut5d", "positions"]
     headings = page.locator("h2").all_inner_texts()
-    assert "Where in the sequence flips happen" in headings
-    assert not {"Error by severity", "Corruption by severity", "Corruption error"} & set(headings)
+    assert "Flips by frame" in headings
+    assert not {"Error by severity", "Error by corruption and severity", "Corruption error"} & set(headings)
     cards = dict(zip(page.locator(".card .name").all_inner_texts(),
                      page.locator(".card .value").all_inner_texts(), strict=True))  # fmt: skip
     assert cards["mFP"].endswith(" %") and cards["mean uT5D"].endswith(" ranks")
@@ -301,4 +304,6 @@ def test_hovering_says_where_flips_happen(open_page: Open, sequence_runs: tuple[
     strip.scroll_into_view_if_needed()
     strip.locator(".nsewdrag").hover()
     text = strip.locator(".hovertext").text_content()
-    assert text is not None and re.search(r"seq/\w+.*frame \d+ against frame \d+.*% of images flip", text)
+    assert text is not None and re.search(
+        r"seq/\w+.*frame \d+ compared with frame \d+.*% of images flip", text
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from PIL import Image
 import windtunnel
 from tests.conformance.test_docs import every_command
 from tests.conftest import Command
+from tests.strangers import EXAMPLES
 from windtunnel import cli
 from windtunnel.core import registry
 from windtunnel.core.errors import ImageError, UserError
@@ -32,7 +32,6 @@ from windtunnel.models.preprocess import read_declaration
 from windtunnel.suites.golden_digests import golden_image
 from windtunnel.suites.pipeline_steps import spelt_out
 
-CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 HEIGHT, WIDTH = 48, 64
 
 
@@ -48,18 +47,11 @@ def encoded(format_: str = "JPEG") -> bytes:
     return out.getvalue()
 
 
-def examples() -> list[str]:
-    """The Python files of the section in CONTRIBUTING.md: decoder, resizer, codec."""
-    text = CONTRIBUTING.read_text(encoding="utf-8")
-    section = text.split("## A decoder, a resizer, a codec\n")[1].split("\n## ")[0]
-    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-
-
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
     """The three examples in one file."""
     file = tmp_path / "stranger.py"
-    file.write_text("\n".join(examples()), encoding="utf-8")
+    file.write_text("\n".join(EXAMPLES[kind].text for kind in ("decoders", "resizers", "codecs")))
     return file
 
 
@@ -147,10 +139,11 @@ def test_a_shipped_codec_declares_its_facts_and_keeps_the_size(name: str) -> Non
 
 
 def test_everything_is_in_the_order_of_earlier_recipes() -> None:
+    """A new decoder or resizer follows those of earlier recipes."""
     names = "pillow opencv ffmpeg simplejpeg simplejpeg-fastdct simplejpeg-fastupsample simplejpeg-scaled"
-    assert spelt_out("decode=*") == [f"decode={name}" for name in names.split()]
-    steps = spelt_out("resize=*")
-    assert len(steps) == 17 and [steps[at] for at in (0, 5, 6, 12, 13, 16)] == [
+    assert spelt_out("decode=*")[:7] == [f"decode={name}" for name in names.split()]
+    steps = spelt_out("resize=*")[:17]
+    assert [steps[at] for at in (0, 5, 6, 12, 13, 16)] == [
         "resize=pillow-nearest", "resize=pillow-lanczos", "resize=opencv-nearest", "resize=opencv-lanczos",
         "resize=torch-bilinear", "resize=torch-bicubic-antialias",
     ]  # fmt: skip
@@ -476,3 +469,55 @@ def test_a_decoder_of_a_models_own_preprocessing_is_tried_before_the_run(
     (tmp_path / "m.toml").write_text("[geometry]\ndecoder = 'odd-one'\n")
     with pytest.raises(UserError, match="The decoder odd-one returns NoneType"):
         windtunnel.plan(Thirds(), photos, "imagenet-s", preprocess=tmp_path / "m.toml")
+
+
+FAILING = {
+    "decoder": (
+        "@decoder(help='x')\ndef odd_one(data, header, at_least):\n    raise KeyError('table')\n",
+        r"The decoder odd-one reads none of 21 images that it was tried on: KeyError: 'table'\. Correct it",
+    ),
+    "resizer": (
+        "@resizer(help='x', filters={'a': 1})\ndef odd_one(image, width, height, a):\n    return 1 / 0\n",
+        "The resizer odd-one-a failed: ZeroDivisionError",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_a_step_that_fails_on_every_image_is_refused_before_a_run_a_set_or_a_training(
+    kind: str, photos: Path, tmp_path: Path
+) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnx")
+    from windtunnel.train import Mix, fit
+
+    text, what = FAILING[kind]
+    included(tmp_path, text)
+    name = "odd-one" if kind == "decoder" else "odd-one-a"
+    only = [f"{'decode' if kind == 'decoder' else 'resize'}={name}"]
+    with pytest.raises(UserError, match=what):
+        windtunnel.plan(Thirds(), photos, "imagenet-s", only=only)
+    with pytest.raises(UserError, match=what):
+        windtunnel.make_set("imagenet-s", photos, tmp_path / "set", only=only)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 3))
+    (tmp_path / "net.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 16\n")
+    with pytest.raises(UserError, match=what):
+        fit(
+            module, photos, tmp_path / "trained", preprocess=tmp_path / "net.toml",
+            mix=Mix(**{f"{kind}s": ("pillow" if kind == "decoder" else "pillow-box", name)}),
+        )  # fmt: skip
+    assert not (tmp_path / "set").exists() and not (tmp_path / "trained").exists()
+
+
+def test_a_decoder_of_one_format_is_tried_on_that_format(photos: Path, tmp_path: Path) -> None:
+    included(
+        tmp_path,
+        """
+        @decoder(help="Undeclared: reads JPEG only.")
+        def jpegs(data, header, at_least):
+            if header.format != "JPEG":
+                raise ValueError("not JPEG")
+            return np.zeros((header.height, header.width, 3), np.uint8)
+        """,
+    )
+    assert windtunnel.plan(Thirds(), photos, "imagenet-s", only=["decode=jpegs"]).conditions

@@ -18,9 +18,9 @@ import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
 from windtunnel.core.errors import UserError
-from windtunnel.core.registry import include
 from windtunnel.data import Dataset, LiveDataset, content_hash
 from windtunnel.data.layouts import REGISTRY, by_priority, open_precomputed
+from windtunnel.suites.inclusion import include
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
 
@@ -168,7 +168,7 @@ def labelled(root: Path) -> Path:
 
 
 def test_a_layout_from_outside_is_listed_inspected_made_and_run(tmp_path: Path) -> None:
-    write_example("A dataset layout", tmp_path / "labels_json.py")
+    write_example("layouts", tmp_path)
     labelled(tmp_path / "data")
     own = ("--include", "labels_json.py")
     listed = command(tmp_path, "list", "layouts", "--json", *own)
@@ -189,13 +189,13 @@ def test_a_layout_from_outside_is_listed_inspected_made_and_run(tmp_path: Path) 
     assert (tmp_path / "run" / "report.html").is_file()
     again = command(tmp_path, "report", "run", *own)
     assert again.returncode == 0, again.stderr
-    assert "are no longer at" not in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "No images are shown" not in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
 
 
 def test_without_the_file_the_folder_has_a_shipped_layout(tmp_path: Path, own_layouts: None) -> None:
     folder = labelled(tmp_path / "data")
     assert not any(sample.labels for sample in windtunnel.open_dataset(folder).samples())
-    assert include(write_example("A dataset layout", tmp_path / "labels_json.py")) == ["labels-json"]
+    assert include(write_example("layouts", tmp_path)) == ["labels-json"]
     assert all(sample.labels for sample in windtunnel.open_dataset(folder).samples())
     with pytest.raises(UserError, match="has no part 'train'"):
         windtunnel.open_dataset(f"{folder}#train")
@@ -237,7 +237,7 @@ def test_a_wrong_layout_gets_one_line(
 
 
 def test_a_layout_cannot_take_the_name_of_a_shipped_one(tmp_path: Path, own_layouts: None) -> None:
-    file = write_example("A dataset layout", tmp_path / "labels_json.py")
+    file = write_example("layouts", tmp_path)
     file.write_text(file.read_text().replace('name = "labels-json"', 'name = "table"'))
     with pytest.raises(UserError, match="declares the layout 'table', which windtunnel already has"):
         include(file)

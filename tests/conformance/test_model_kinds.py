@@ -13,9 +13,9 @@ import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
 from windtunnel.core.errors import UserError
-from windtunnel.core.registry import include
 from windtunnel.models import LiveModel, Model, load_model, probe_images
 from windtunnel.models.kinds import REGISTRY, kind_of
+from windtunnel.suites.inclusion import include
 
 FACTORY = """
 import numpy as np
@@ -132,7 +132,7 @@ def write_weights(file: Path, seed: int = 0) -> Path:
 
 
 def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_path: Path) -> None:
-    write_example("A model kind", tmp_path / "linear.py")
+    write_example("model-kinds", tmp_path)
     write_weights(tmp_path / "weights.npz")
     own = ("--include", "linear.py")
     listed = command(tmp_path, "list", "model-kinds", "--json", *own)
@@ -150,7 +150,7 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
 
 
 def test_weights_and_the_kinds_own_file_are_in_the_fingerprint(tmp_path: Path, own_kinds: None) -> None:
-    file = write_example("A model kind", tmp_path / "linear.py")
+    file = write_example("model-kinds", tmp_path)
     include(file)
     weights = write_weights(tmp_path / "weights.npz")
     first = load_model(weights, "cifar").fingerprint

@@ -15,8 +15,8 @@ import windtunnel.report.sections
 from tests.strangers import write_example
 from windtunnel.cli import main
 from windtunnel.core.errors import UserError
-from windtunnel.core.registry import include
 from windtunnel.report.sections import REGISTRY, Section, by_order
+from windtunnel.suites.inclusion import include
 
 FOLDER = Path(next(iter(windtunnel.report.sections.__path__)))
 NAMES = REGISTRY.shipped()
@@ -67,7 +67,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     """The example of CONTRIBUTING.md, as a contributor copies it."""
-    return write_example("A report section", tmp_path / "class_balance.py")
+    return write_example("sections", tmp_path)
 
 
 def replaced(file: Path, before: str, after: str) -> Path:
@@ -81,7 +81,8 @@ def replaced(file: Path, before: str, after: str) -> Path:
 def test_the_folder_holds_sections_and_their_templates() -> None:
     stems = [name.replace("-", "_") for name in NAMES]
     assert sorted(file.stem for file in FOLDER.glob("*.py")) == sorted(["__init__", *stems])
-    assert sorted(file.name for file in FOLDER.glob("*.j2")) == sorted(f"{stem}.html.j2" for stem in stems)
+    in_files = [stem for stem, name in zip(stems, NAMES, strict=True) if not REGISTRY.get(name).template]
+    assert sorted(file.name for file in FOLDER.glob("*.j2")) == sorted(f"{stem}.html.j2" for stem in in_files)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,7 +130,7 @@ def test_it_is_in_html_markdown_and_json(own: Path, run: Path, call: Call) -> No
     page = (run / "report.html").read_text()
     largest = max(counts.values())
     assert f"<h2>Class balance</h2>\n<p>10 classes, at most {largest} images each.</p>" in page
-    assert page.index("<h2>What it takes for what</h2>") < page.index("<h2>Class balance</h2>")
+    assert page.index("<h2>Confusions</h2>") < page.index("<h2>Class balance</h2>")
     assert page.index("<h2>Class balance</h2>") < page.index("<h2>Calibration</h2>")
     figures = re.search(r'<script id="figures" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert figures is not None

@@ -162,19 +162,19 @@ def test_markdown_names_failures_and_their_reasons_up_to_a_number(
     for name, status in FAILED.items():
         line = next(one for one in written.splitlines() if one.startswith(f"| 0/odd/{name} |"))
         assert f"| {status} | {rows[f'0/odd/{name}']['reason']} |" in line
-    assert "more in report.html" not in written
+    assert "more are in report.html" not in written
     for number in range(30):
         (digit_folder / "0" / f"no{number}.jpg").write_bytes(b"no")
     windtunnel.run("demo", digit_folder, "smoke", subset=0, out=tmp_path / "many").report()
     written = (tmp_path / "many" / "report.md").read_text()
     assert written.count("| unreadable |") + written.count("| too_") == 20
-    assert "16 more in report.html and scores.json." in written
+    assert "16 more are in report.html and scores.json." in written
 
 
 def test_the_terminal_names_the_first_reasons(odd_run: windtunnel.Run, windtunnel_command: Command) -> None:
     said = windtunnel_command("score", odd_run.path).stdout
     told = said.partition("left out")[2].splitlines()
-    assert told[0].strip() == "6 images that some condition could not score; see the report"
+    assert told[0].strip() == "6 images that could not be scored under some condition; see the report"
     assert told[1].strip().startswith("0/odd/empty.jpg") and ": " in told[1]
     assert len(told) == 5 and told[4].strip().endswith("other reasons")
 
@@ -185,6 +185,6 @@ def test_a_plan_says_that_its_count_of_failing_images_is_by_headers(
     """The truncated file has a good header: only decoding finds it."""
     write_oddities(digit_folder / "0" / "odd")
     planned = windtunnel_command("plan", "demo", digit_folder, "--suite", "smoke", "--only", "fog:3")
-    assert "; at least 4 images fail, judging by headers alone (windtunnel data inspect" in planned.stdout
+    assert "; at least 4 images fail, judged by headers only (windtunnel data inspect" in planned.stdout
     assert " x severity 3" in planned.stdout
     assert "5 images" in windtunnel_command("data", "inspect", digit_folder).stdout

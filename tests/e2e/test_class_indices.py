@@ -177,7 +177,7 @@ def test_a_corruption_of_the_users_own_has_no_published_errors_at_any_severity(
         out=tmp_path / "run",
     )  # fmt: skip
     shown = call("score", run.path).output
-    assert "do not fit, they have no errors for good. Run suite imagenet-c;" in shown
+    assert "do not apply, they have no errors for good. Run suite imagenet-c;" in shown
     assert "five severities" not in shown
 
 
@@ -239,7 +239,7 @@ def test_runs_over_the_same_data_join_whether_the_indices_are_named_or_not(
 
 def test_a_missing_mce_is_explained_with_what_to_do(runs: dict[str, windtunnel.Run]) -> None:
     said = call("score", runs["numbers"].path).output
-    assert "AlexNet's published errors do not fit" in said and "--labels imagenet-1k" in said
+    assert "AlexNet's published errors do not apply" in said and "--labels imagenet-1k" in said
     assert "--baseline" in said
     asked = call("score", runs["numbers"].path, "--metric", "mce").output
     assert "no such score: AlexNet's published errors do not apply" in asked

@@ -85,7 +85,13 @@ def test_the_report_is_one_offline_file_with_every_number(demo: Demo) -> None:
     assert "@import" not in markup
     for score in windtunnel.load_run(folder / "run").scores():
         assert f"{100 * score.value:.1f}" in markup
-    for part in ("Error by severity", "Corruption by severity", "Every condition", "Failures", "Recipe"):
+    for part in (
+        "Error by severity",
+        "Error by corruption and severity",
+        "All conditions",
+        "Failures",
+        "Recipe",
+    ):
         assert f"<h2>{part}</h2>" in markup
     document = json.loads((folder / "run" / "scores.json").read_text())
     assert document["recipe_digest"] in json.dumps(document["scores"])

@@ -246,12 +246,12 @@ def test_compare_prints_a_table_json_and_csv(invoke: object, runs: Path) -> None
     for part in (
         "spoilt, 1,234 parameters, small, bad",
         "mean error",
-        "200, the same for all, paired",
+        "200, the same in all runs, paired",
         "broken",
     ):
         assert part in text.output
     flips = list(csv.DictReader((runs / "flips.csv").open()))
-    assert list(flips[0]) == ["run", "image", "broken", "mended"]
+    assert list(flips[0]) == ["run", "image", "broken", "repaired"]
     document = json.loads(invoke("compare", "good", "bad", "--json").output)  # type: ignore[operator]
     assert document["paired"] is True
     assert document["flips"][0]["flipped_images"] == len(flips)

@@ -251,13 +251,13 @@ def renamed(data: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (shutil.rmtree, "no longer at"),
-        (lambda data: data.rename(data.with_name("elsewhere")), "no longer at"),
-        (emptied, "no longer at"),
-        (replaced_by_a_file, "no longer at"),
-        (repainted, "have changed or gone"),
-        (spoilt, "have changed or gone"),
-        (renamed, "have changed or gone"),
+        (shutil.rmtree, "No images are shown"),
+        (lambda data: data.rename(data.with_name("elsewhere")), "No images are shown"),
+        (emptied, "No images are shown"),
+        (replaced_by_a_file, "No images are shown"),
+        (repainted, "missing or changed since the run"),
+        (spoilt, "missing or changed since the run"),
+        (renamed, "missing or changed since the run"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )

@@ -25,7 +25,9 @@ from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
 from windtunnel.data.arrays import ArrayDataset
-from windtunnel.engine.pool import Chunk, Labour, work_in_processes
+from windtunnel.engine.chunks import Chunk
+from windtunnel.engine.executors.processes import processes
+from windtunnel.engine.jobs import ItemFunction, Needs
 
 UserError = windtunnel.UserError
 
@@ -288,9 +290,9 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
 class Echo:
     """A job that returns the name of every chunk."""
 
-    includes: tuple[Path, ...] = ()
+    needs = Needs()
 
-    def begin(self) -> Labour:
+    def begin(self) -> ItemFunction[Chunk]:
         return lambda chunk, _advance: chunk.name
 
 
@@ -310,7 +312,7 @@ def test_a_worker_that_is_still_starting_survives_an_interruption(capfd: pytest.
     thread = threading.Thread(target=interrupt)
     thread.start()
     found = []
-    for chunk, content in work_in_processes(Echo(), [Chunk("a", ())], 1, lambda _done, _failed: None):
+    for chunk, content in processes.work(Echo(), [Chunk("a", ())], 1, lambda _done, _failed: None, None):
         found.append((chunk.name, content))
         # The first worker's chunk is not the work of another one.
         assert [worker.pid for worker in multiprocessing.active_children()] == interrupted

@@ -25,7 +25,7 @@ from windtunnel.options.command_line import as_option
 from windtunnel.published.imagenet import imagenet_names
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.saliency import explain_with
-from windtunnel.report.sections.confusions import confusion_tables, examples
+from windtunnel.report.sections.confusions import confusion_examples, confusion_tables
 from windtunnel.report.sections.misclassified_images import worst_failures
 
 IN_A = masked_classes("in_imagenet_a")
@@ -198,30 +198,30 @@ def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
     done = call("report", demo)
     assert done.exit_code == 0
     page = (demo / "report.html").read_text()
-    assert "hangs on" not in page and "What it takes for what" in page
+    assert "Saliency map" not in page and "<h2>Confusions</h2>" in page
     assert call("report", demo, "--explain", "demo").exit_code == 0
     page = (demo / "report.html").read_text()
-    shown = re.findall(r'alt="What (\d) hangs on in (\d+) under', page)
+    shown = re.findall(r'alt="Saliency map of (\d) on (\d+) under', page)
     failures = worst_failures(windtunnel.load_run(demo).scoring).failures
-    assert shown == [(one.said, one.image) for one in failures[:6]]
-    assert "It hangs on the " in page and page.count("saliency map of the predicted class") == 2
+    assert shown == [(one.predicted, one.image) for one in failures[:6]]
+    assert "The prediction depends on the " in page and page.count("saliency map of the predicted class") == 2
 
 
 def test_a_map_is_of_the_image_and_the_answer_the_run_holds(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     model = load_model("demo")
     for one in worst_failures(run.scoring, explain_with(run.scoring, model)).failures[:6]:
-        assert one.hanging is not None and one.score is not None
-        told = re.search(r"covered, (\d) goes from ([\d.]+) % to", one.hanging.words)
-        assert told and told[1] == one.said
-        assert float(told[2]) == pytest.approx(100 * one.score, abs=0.1)
+        assert one.saliency is not None and one.confidence is not None
+        told = re.search(r"covered, (\d) goes from ([\d.]+) % to", one.saliency.text)
+        assert told and told[1] == one.predicted
+        assert float(told[2]) == pytest.approx(100 * one.confidence, abs=0.1)
 
 
 def test_time_bounds_the_maps_and_not_the_report(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     shown = worst_failures(run.scoring, explain_with(run.scoring, load_model("demo"), seconds=0))
-    assert all(one.hanging is None for one in shown.failures)
-    assert "0 of 6 maps could be made in 0 seconds" in shown.note
+    assert all(one.saliency is None for one in shown.failures)
+    assert "0 of 6 saliency maps were made within the limit of 0 seconds" in shown.note
 
 
 def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -> None:
@@ -229,9 +229,12 @@ def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -
     twin = Path(shutil.copy(model, tmp_path / "twin.onnx"))
     shutil.copy(demo_model_path().with_name(demo_model_path().name + ".toml"), tmp_path / "twin.onnx.toml")
     for arguments, words in (
-        (("--explain", model), "give that model and its --preprocess"),
+        (("--explain", model), "Give that model and its --preprocess"),
         (("--explain", twin), "twin is not the model of"),
-        (("--explain", "demo", "--preprocess", "imagenet"), "digits (preset imagenet) is not what "),
+        (
+            ("--explain", "demo", "--preprocess", "imagenet"),
+            "digits (preset imagenet) differs from the model of ",
+        ),
         (("--explain", "demo", "--json"), "--explain draws images into report.html"),
         (("--preprocess", "imagenet"), "give both or neither"),
     ):
@@ -247,8 +250,8 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
     spoilt = [place for place, one in enumerate(run.conditions) if one.kind == "corruption"]
     for part, columns in zip(confusion_tables(run.scoring), ([seen.column("native")], spoilt), strict=True):
         counts = confusion_matrix(np.repeat(right, len(columns)), seen.chosen[:, columns].ravel())
-        assert part["answers"] == counts.sum() and part["wrong"] == counts.sum() - np.trace(counts)
-        assert part["kinds"] == (counts > 0).sum() - (np.diag(counts) > 0).sum()
+        assert part["predictions"] == counts.sum() and part["incorrect"] == counts.sum() - np.trace(counts)
+        assert part["pairs"] == (counts > 0).sum() - (np.diag(counts) > 0).sum()
         images = {
             (said, label): int((seen.chosen[right == label][:, columns] == said).any(axis=1).sum())
             for said in range(10) for label in range(10) if said != label
@@ -256,7 +259,7 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
         expected = sorted((-counts[label, said] for (said, label), n in images.items() if n >= 3))
         assert [-row["n"] for row in part["rows"]] == expected[:10]
         for row in part["rows"]:
-            said, label = int(row["said"]), int(row["right"])
+            said, label = int(row["predicted"]), int(row["label"])
             assert row["n"] == counts[label, said] and row["images"] == images[said, label]
             assert row["share"] == pytest.approx(counts[label, said] / counts[label].sum())
             place = list(seen.ids).index(row["image"])
@@ -267,10 +270,10 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
 def test_every_confusion_shows_its_image(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     parts = confusion_tables(run.scoring)
-    found = examples(run.scoring, parts, explain_with(run.scoring, load_model("demo")))
+    found = confusion_examples(run.scoring, parts, explain_with(run.scoring, load_model("demo")))
     rows = [row for part in parts for row in part["rows"]]
     assert len(found.images) == len({(row["condition"], row["image"], row["output"]) for row in rows})
-    assert sum(one.hanging is not None for one in found.images.values()) == 6
+    assert sum(one.saliency is not None for one in found.images.values()) == 6
     assert all(one.image.startswith("data:image/jpeg") for one in found.images.values())
 
 
@@ -278,7 +281,7 @@ def test_markdown_and_json_hold_the_confusions(demo: Path) -> None:
     parts = confusion_tables(windtunnel.load_run(demo).scoring)
     assert json.loads(call("report", demo, "--json").output)["confusions"] == parts
     first = parts[1]["rows"][0]
-    cells = (first["said"], first["right"], first["n"], first["images"], f"{100 * first['share']:.1f}")
+    cells = (first["predicted"], first["label"], first["n"], first["images"], f"{100 * first['share']:.1f}")
     assert f"| {' | '.join(map(str, cells))} |" in call("report", demo, "--markdown").output
 
 
@@ -297,10 +300,10 @@ def test_a_run_of_nothing_but_images_shows_the_surest_wrong_answers(tmp_path: Pa
     assert shown[0].image == seen.ids[wrong[seen.confidence[wrong, column].argmax()]]
     assert {one.condition for one in shown} == {"native"} and {one.clean_image for one in shown} == {""}
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "Wrong as they are, the surest wrong answers first" in page and 'class="images of-2"' in page
-    assert page.count("hangs on in") >= 6
-    assert run.report().read_text().count("hangs on in") == 0
-    assert run.report(explain="demo").read_text().count("hangs on in") >= 6
+    assert "Misclassified images, most confident predictions first" in page and 'class="images of-2"' in page
+    assert page.count('alt="Saliency map of') >= 6
+    assert run.report().read_text().count('alt="Saliency map of') == 0
+    assert run.report(explain="demo").read_text().count('alt="Saliency map of') >= 6
 
 
 def test_missing_images_leave_the_table(digit_folder: Path, tmp_path: Path) -> None:
@@ -309,7 +312,7 @@ def test_missing_images_leave_the_table(digit_folder: Path, tmp_path: Path) -> N
     assert any(part["rows"] for part in parts), "else this shows nothing"
     for file in digit_folder.rglob("*.png"):
         file.unlink()
-    assert "What it takes for what" in windtunnel.load_run(tmp_path / "run").report().read_text()
+    assert "<h2>Confusions</h2>" in windtunnel.load_run(tmp_path / "run").report().read_text()
 
 
 def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> None:
@@ -326,16 +329,17 @@ def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> Non
     run = windtunnel.load_run(tmp_path / "run")
     (part,) = confusion_tables(run.scoring)
     (row,) = part["rows"]
-    assert (part["part"], part["answers"], part["wrong"], part["kinds"]) == ("imagenet-a", 7, 4, 1)
+    assert (part["part"], part["predictions"], part["incorrect"], part["pairs"]) == ("imagenet-a", 7, 4, 1)
     names = [imagenet_names()[WNIDS[label]] for label in (second, first)]
-    assert [row["said"], row["right"], row["n"], row["of"]] == [*names, 4, 6]
+    assert [row["predicted"], row["label"], row["n"], row["of"]] == [*names, 4, 6]
     shown = worst_failures(run.scoring).failures
     assert len(shown) == 2 and not any(one.image.startswith("clean/") for one in shown)
     page = (tmp_path / "run" / "report.html").read_text()
-    assert page.count(f'alt="What {names[0]} hangs on in') == 3, "two failures, one confusion"
-    assert f"It hangs on no single patch: covering any one of them does not lower {names[0]} from" in page, (
-        "one colour"
-    )
+    assert page.count(f'alt="Saliency map of {names[0]} on') == 3, "two failures, one confusion"
+    assert (
+        f"The prediction depends on no single patch: covering any one of them does not lower {names[0]} from"
+        in page
+    ), "one colour"
 
 
 def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -> None:
@@ -351,10 +355,10 @@ def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -
         model, tmp_path / "images", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
     )
     (row,) = confusion_tables(run.scoring)[0]["rows"]
-    assert (row["said"], row["right"], row["n"], row["share"]) == ("fish", "bird", 4, 1)
+    assert (row["predicted"], row["label"], row["n"], row["share"]) == ("fish", "bird", 4, 1)
     failure = worst_failures(run.scoring, explain_with(run.scoring, load_model(model))).failures[0]
-    assert failure.hanging is not None and failure.score is not None
+    assert failure.saliency is not None and failure.confidence is not None
     assert (
-        f"covering any one of them does not lower fish from {100 * failure.score:.1f} %"
-        in failure.hanging.words
+        f"covering any one of them does not lower fish from {100 * failure.confidence:.1f} %"
+        in failure.saliency.text
     )

@@ -214,7 +214,7 @@ def test_images_without_labels_have_the_classes_that_the_model_declares(tmp_path
     assert [one.condition for one in found.scores(["flip_rate", "t5d"])] == ["seq/tilt"] * 2
     assert class_names(found.scoring)[0] == "tench" and len(class_names(found.scoring)) == 1000
     document = run_document(found.scoring, found.scores())
-    assert "With or without the mask" not in {trap["heading"] for trap in document["traps"]}
+    assert "With or without the mask" not in {pitfall["heading"] for pitfall in document["pitfalls"]}
     assert "No FR" not in " ".join(document["notes"])
 
 

@@ -166,9 +166,9 @@ def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
     root = write_sets(tmp_path / "frames", sets, labels)
     run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
     (part,) = confusion_tables(run.scoring)
-    assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
+    assert (part["incorrect"], part["pairs"], part["group"]) == (15, 2, "video")
     assert [(row["n"], row["images"]) for row in part["rows"]] == [(9, 9)]
-    assert "at least 3 different groups of images (video) show" in run.report().read_text()
+    assert "at least 3 different groups of images (video)" in run.report().read_text()
 
 
 def test_what_the_frames_cost_stands_beside_other_shifts(
@@ -190,14 +190,14 @@ def test_what_the_frames_cost_stands_beside_other_shifts(
     assert one.shifted.value == pytest.approx(np.mean(worst))
     assert one.drop.value == pytest.approx(np.mean(held) - np.mean(worst))
     text = windtunnel_command("report", run.path, other.path, "--markdown").stdout
-    row = next(line for line in text.partition("What every shift costs")[2].splitlines() if "reads" in line)
+    row = next(line for line in text.partition("Accuracy drops")[2].splitlines() if "reads" in line)
     assert f"| pm-0 {100 * np.mean(held):.1f} % [" in row and f"| pm-7 {100 * np.mean(worst):.1f} % [" in row
     assert row.endswith(f"| {len(sets)} |")
     done = windtunnel_command("report", run.path, other.path, "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert "Of frame sets the clean accuracy is pm-0" in page
-    assert "Of natural sets clean and shifted images are different" not in page
+    assert "Frame sets: clean accuracy is pm-0" in page
+    assert "Natural sets: clean and shifted images are different" not in page
 
 
 def test_frames_are_judged_by_their_own_labels_or_the_anchors(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     lost = (PATIENTS - len(kept)) * IMAGES
     run.report()
     document = json.loads((run.path / "scores.json").read_text())
-    assert document["detection"]["n_out_by_score"]["kl_matching"] == PATIENTS * IMAGES - lost
-    assert document["detection"]["n_out_by_score"]["msp"] == PATIENTS * IMAGES
+    assert document["detection"]["n_ood_by_score"]["kl_matching"] == PATIENTS * IMAGES - lost
+    assert document["detection"]["n_ood_by_score"]["msp"] == PATIENTS * IMAGES
     assert any(f"kl_matching leaves out {lost} OOD images" in note for note in run_notes(run.scoring))
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.strangers import EXAMPLES
 from windtunnel.cli import main
 from windtunnel.core.metrics import REGISTRY
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.intervals import wilson
 
-CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 SUITE = """
 name = "mine"
 version = 1
@@ -26,12 +26,6 @@ levels = [3, 5]
 metrics = ["top1_error", "mean_error", "confident_error"]
 """
 Call = Callable[..., tuple[int, str, str]]
-
-
-def documented_metric() -> str:
-    """The example of CONTRIBUTING.md, as a contributor copies it."""
-    section = CONTRIBUTING.read_text().partition("## A metric\n")[2].partition("\n## ")[0]
-    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +51,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("stranger")
-    (root / "confident_error.py").write_text(documented_metric())
+    (root / "confident_error.py").write_text(EXAMPLES["metrics"].text)
     (root / "mine.toml").write_text(SUITE)
     return root
 
@@ -154,7 +148,7 @@ def test_without_its_file_a_run_names_it(runs: list[Path], call: Call) -> None:
 def test_a_mistake_in_the_file_is_one_line(
     runs: list[Path], tmp_path: Path, call: Call, before: str, after: str, message: str
 ) -> None:
-    text = documented_metric()
+    text = EXAMPLES["metrics"].text
     assert before in text
     (tmp_path / "bad.py").write_text(text.replace(before, after))
     code, out, err = call("score", runs[0], "--include", tmp_path / "bad.py")

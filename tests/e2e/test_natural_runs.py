@@ -18,7 +18,7 @@ from windtunnel.api import score_predictions, slices
 from windtunnel.core.records import PartRecord
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.published.natural_sets import masked_classes
-from windtunnel.report.multi_suite import unmeasured
+from windtunnel.report.accuracy_drops import missing_drop_notes
 from windtunnel.report.sections.notes import run_notes
 from windtunnel.report.source_images import class_names
 
@@ -88,7 +88,7 @@ def test_the_drop_is_over_classes_that_have_clean_images(
     assert any(said in note for note in run_notes(run.scoring))
     own = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "own")
     beside = several(run.scoring, own.scoring)
-    assert any("the drop is of 12 of 28 images" in line for line in unmeasured(beside.shifts))
+    assert any("the drop is over 12 of 28 images" in line for line in missing_drop_notes(beside.shifts))
 
 
 def test_clean_images_numbered_otherwise_are_refused(tmp_path: Path, model: str, imagenet_a: Path) -> None:
@@ -204,7 +204,9 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     assert values(run) == {"ytbb-robust": 0.5}
     assert run.scoring.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
-    assert any("1 image is of classes that no output" in note for note in run_notes(run.scoring))
+    assert any(
+        "1 image is of classes for which the model has no output" in note for note in run_notes(run.scoring)
+    )
 
 
 def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str) -> None:
@@ -317,7 +319,7 @@ def test_the_command_line_says_what_was_counted(
     assert done.returncode == 0, done.stderr
     assert "imagenet-a error   40.0 %  [21.9, 61.3]   20 images" in done.stdout
     assert "clean error        25.0 %  [14.2, 40.2]   40 images" in done.stdout
-    assert "200 of 1,000 outputs count (mask before softmax)" in done.stdout
+    assert "200 of 1,000 outputs compete (masked before softmax)" in done.stdout
     assert "accuracy drop      15.0 points" in done.stdout
     assert "Low by construction" not in done.stdout
     page = (tmp_path / "run" / "report.html").read_text()

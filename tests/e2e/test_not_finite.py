@@ -109,7 +109,7 @@ def test_terminal_report_and_json_tell_how_many(digit_folder: Path, exact: Path,
     assert document["failed_images"] == 0
     # No class was predicted, so none is confused with another.
     assert all(row["output"] >= 0 for part in document["confusions"] for row in part["rows"])
-    assert document["confusions"][0]["wrong"] == sum(
+    assert document["confusions"][0]["incorrect"] == sum(
         not row["top"] or row["top"][0] != int(row["sample_id"].split("/")[0])
         for row in rows_of(run)
         if row["condition"] == "clean"

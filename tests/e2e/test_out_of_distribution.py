@@ -123,10 +123,10 @@ def test_summaries_are_refused_before_any_work(sets: tuple[Path, Path], model: P
 
 def test_the_report_and_the_command_line_show_them(run: windtunnel.Run, windtunnel_command: Command) -> None:
     page = run.report().read_text()
-    assert "Told from the clean images" in page and 'id="sureness"' in page
+    assert "<h2>OOD detection</h2>" in page and 'id="confidence"' in page
     document = json.loads((run.path / "scores.json").read_text())
-    assert (document["detection"]["n_out"], document["detection"]["n_in"]) == (60, 120)
-    assert sum(document["detection"]["out"]) == pytest.approx(1)
+    assert (document["detection"]["n_ood"], document["detection"]["n_id"]) == (60, 120)
+    assert sum(document["detection"]["ood"]) == pytest.approx(1)
     assert "| AUPR of msp |" in (run.path / "report.md").read_text()
     said = windtunnel_command("score", run.path).stdout
     assert "AUPR of msp" in said and "AUPR of others" in said
@@ -136,7 +136,7 @@ def test_kl_matching_stands_apart_with_its_own_chance(
     run: windtunnel.Run, windtunnel_command: Command
 ) -> None:
     scored = by_name(run.scores())["aupr", "kl_matching"].n
-    table = run.report().read_text().partition("Told from the clean images")[2].partition("</table>")[0]
+    table = run.report().read_text().partition("<h2>OOD detection</h2>")[2].partition("</table>")[0]
     rows = {
         cells[0]: cells[-2:]
         for row in re.findall(r"<tr>(.*?)</tr>", table)

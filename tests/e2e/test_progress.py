@@ -21,7 +21,7 @@ from windtunnel.core.samples import Sample
 from windtunnel.core.wording import duration
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.local_executor import expected_time
+from windtunnel.engine.execution import PlannedRun, expected_time
 
 ESTIMATE = r"about .* on \d+ workers?; an?( rough)? estimate from \d[\d,]* predictions? timed on this machine"
 
@@ -116,7 +116,7 @@ def test_the_estimate_is_near_the_truth(tmp_path: Path, capsys: pytest.CaptureFi
     images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
     data = ArrayDataset(images, np.arange(12) % 10)
     plan = windtunnel.plan(slow, data, "smoke")
-    found = expected_time(plan, tmp_path / "run", 1)
+    found = expected_time([PlannedRun(plan, tmp_path / "run", None)])
     assert found is not None
     assert plan.predictions * 0.02 <= found.seconds < plan.predictions * 0.06
     begun = time.perf_counter()
@@ -154,8 +154,8 @@ def test_time_is_measured_with_the_threads_of_a_worker(
         windtunnel.make_set("smoke", digit_folder, data, layout="folders", codec="png")
     model = f"{file}:make"
     options = windtunnel.RunOptions(chunk=20, out=tmp_path / "run", workers=2)
-    prepared = prepare(model, data, None if finished else "smoke", options)
-    plan = prepared.plan
+    prepared = prepare([model], data, None if finished else "smoke", options)
+    plan = prepared.runs[0].plan
     assert len(plan.chunks) == 2
     threads = torch.get_num_threads()
     torch.set_num_threads(max(2, threads))
@@ -193,7 +193,7 @@ def test_the_first_call_of_a_model_is_not_counted(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
     plan = windtunnel.plan(model, ArrayDataset(images, np.arange(12) % 10), "smoke")
     first.armed = True
-    found = expected_time(plan, tmp_path / "run", 1)
+    found = expected_time([PlannedRun(plan, tmp_path / "run", None)])
     assert found is not None and not first.armed
     # Counted, the two seconds of a batch of 16 would be 0.125 s a prediction.
     assert found.seconds < plan.predictions * 0.06
@@ -213,7 +213,7 @@ def test_the_first_use_of_a_pipeline_step_is_not_counted(tmp_path: Path) -> None
         lambda batch: np.eye(10)[batch[:, 0, 0, 0] % 10], Data(images, np.arange(12) % 10), "systematic"
     )
     first.armed = True
-    found = expected_time(plan, tmp_path / "run", 1)
+    found = expected_time([PlannedRun(plan, tmp_path / "run", None)])
     assert found is not None and not first.armed
     assert found.timed > 10 and found.seconds < plan.predictions * 0.1
     assert "; an estimate from" in str(found)
@@ -223,7 +223,7 @@ def test_an_estimate_from_few_predictions_is_called_rough(tmp_path: Path) -> Non
     images = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), np.uint8)
     data = ArrayDataset(images, np.arange(2))
     plan = windtunnel.plan(lambda batch: np.eye(2)[batch[:, 0, 0, 0] % 2], data, "smoke", only="fog:3")
-    found = expected_time(plan, tmp_path / "run", 1)
+    found = expected_time([PlannedRun(plan, tmp_path / "run", None)])
     assert found is not None and found.timed < 10
     assert re.search(r"; a rough estimate from \d predictions timed on this machine$", str(found))
 

@@ -41,9 +41,9 @@ def test_imagenet_a(model: str, tmp_path: Path) -> None:
     assert {source["name"] for source in field["sources"]} == {"paper-a", "testbed-a"}
     paper = next(source for source in field["sources"] if source["name"] == "paper-a")
     assert paper["measured"] == "7,500 published images, 200 classes compete"
-    assert paper["unlike"] == "Not comparable: 10 images, published 7,500."
+    assert paper["why_not_comparable"] == "Not comparable: 10 images, published 7,500."
     page = (run.path / "report.html").read_text()
-    assert "Among published models" in page and "Measured on 7,500 published images" in page
+    assert "Comparison with published results" in page and "Measured on 7,500 published images" in page
     assert "paper-a, measured on 7,500 published images" in (run.path / "report.md").read_text()
 
 
@@ -57,7 +57,7 @@ def test_imagenet_o(model: str, tmp_path: Path) -> None:
     (own,) = run.scores(["aupr:msp"])
     assert field["value"] == own.value
     assert "2,000 published OOD images and 10,000 ID images" in field["sources"][0]["measured"]
-    said = field["sources"][0]["unlike"]
+    said = field["sources"][0]["why_not_comparable"]
     assert "10 OOD images, published 2,000" in said and "40 ID images, published 10,000" in said
 
 
@@ -70,7 +70,7 @@ def test_video_sets(model: str, tmp_path: Path) -> None:
     assert (found["pm_0"]["value"], found["pm_10"]["value"]) == (1, 0.75)
     assert {source["name"] for source in found["pm_10"]["sources"]} == {"paper-vid", "testbed-vid"}
     said = found["pm_10"]["sources"][0]
-    assert said["unlike"] == "Not comparable: 4 anchors, published 1,109."
+    assert said["why_not_comparable"] == "Not comparable: 4 anchors, published 1,109."
     assert said["measured"] == "1,109 published anchors, 30 classes compete"
 
 

@@ -18,7 +18,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import spelled_by
 from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
 from windtunnel.options.command_line import as_option
-from windtunnel.report.sections.footguns import TRAPS
+from windtunnel.report.sections.pitfalls import PITFALLS
 from windtunnel.report.tables import run_document
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -101,17 +101,17 @@ def test_columns_with_few_values_are_slices_and_names_are_not(table_run: windtun
     assert [row["value"] for row in rows] == pytest.approx([1, 0])
 
 
-def test_every_trap_has_its_paragraph_in_the_docs() -> None:
+def test_every_pitfall_has_its_paragraph_in_the_docs() -> None:
     headings = re.findall(r"^## (.+)$", (DOCS / "explanation" / "footguns.md").read_text(), re.M)
-    assert [heading for heading in headings if heading in TRAPS] == list(TRAPS)
+    assert [heading for heading in headings if heading in PITFALLS] == list(PITFALLS)
 
 
-def test_traps_are_told_where_they_apply_and_only_there(demo: Path, table_run: windtunnel.Run) -> None:
-    of_demo = {trap["heading"] for trap in document_of(windtunnel.load_run(demo))["traps"]}
-    assert "The model's preprocess" not in of_demo and "Few images per class" not in of_demo
-    assert "Small images with large numbers" in of_demo
-    of_guess = {trap["heading"]: trap["why"] for trap in document_of(table_run)["traps"]}
-    assert "cannot be told from guessing (50.0 %)" in of_guess["The model's preprocess"]
+def test_pitfalls_are_reported_where_they_apply_and_only_there(demo: Path, table_run: windtunnel.Run) -> None:
+    of_demo = {pitfall["heading"] for pitfall in document_of(windtunnel.load_run(demo))["pitfalls"]}
+    assert "The model's preprocessing" not in of_demo and "Few images per class" not in of_demo
+    assert "Severities of small editions" in of_demo
+    of_guess = {pitfall["heading"]: pitfall["why"] for pitfall in document_of(table_run)["pitfalls"]}
+    assert "is at chance level (50.0 %)" in of_guess["The model's preprocessing"]
     assert "With or without the mask" not in of_guess
 
 
@@ -135,7 +135,7 @@ def test_fifteen_corruptions_stand_among_published_models(tmp_path: Path) -> Non
     assert all(one["value"] >= scores["mce"] for one in models[place + 1 :])
     assert {"AlexNet", "ResNet-50"} <= {one["name"] for one in models if one}
     for source in found["mce"]["sources"]:
-        assert "2 images, published 5" in source["unlike"]
+        assert "2 images, published 5" in source["why_not_comparable"]
 
 
 def test_markdown_holds_the_headline_and_every_cell(demo: Path) -> None:
@@ -203,7 +203,7 @@ def test_few_images_are_not_called_guessing(tmp_path: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.full((40, 40, 3), number * 9, np.uint8)).save(folder / f"{number}.png")
     run = windtunnel.run(Guess(2), tmp_path / "data", "smoke", only=["fog:1"], out=tmp_path / "run")
-    assert "The model's preprocess" not in {trap["heading"] for trap in document_of(run)["traps"]}
+    assert "The model's preprocessing" not in {pitfall["heading"] for pitfall in document_of(run)["pitfalls"]}
 
 
 def test_a_suite_of_one_metric_still_makes_a_whole_page(tmp_path: Path) -> None:
@@ -214,4 +214,4 @@ def test_a_suite_of_one_metric_still_makes_a_whole_page(tmp_path: Path) -> None:
     places = set(re.findall(r'<div id="(\w+)" class="figure', page))
     drawn = json.loads(re.search(r'<script id="figures"[^>]*>(.*?)</script>', page, re.S).group(1))
     assert set(drawn) == places and "reliability" in places
-    assert "<h2>Where it fails</h2>" in page and "<h2>Images it gets wrong</h2>" in page
+    assert "<h2>Slices with the highest error</h2>" in page and "<h2>Misclassified images</h2>" in page

@@ -21,7 +21,7 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.data.arrays import ArrayDataset
 
-UserError = windtunnel.UserError
+UserError, RunOptions = windtunnel.UserError, windtunnel.RunOptions
 
 
 def shard_digests(run: Path) -> dict[str, str]:
@@ -387,17 +387,17 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
 
 
 def test_an_image_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
+    from windtunnel.api import prepare
     from windtunnel.core.errors import RunFailed
-    from windtunnel.engine.local_executor import execute
 
-    plan = windtunnel.plan("demo", digit_folder, "smoke", chunk=1)
+    prepared = prepare(["demo"], digit_folder, "smoke", RunOptions(chunk=1, out=tmp_path / "run"))
     files = sorted(digit_folder.rglob("*.png"))
     files[-1].unlink()
     with pytest.raises(RunFailed, match="could be read when the run began"):
-        execute(plan, tmp_path / "run")
+        prepared.execute(1)
     shutil.copy(files[0], files[-1])
     with pytest.raises(RunFailed, match="has changed since"):
-        execute(plan, tmp_path / "run")
+        prepared.execute(1)
     assert len(list((tmp_path / "run" / "shards").iterdir())) == 39
 
 

@@ -250,7 +250,9 @@ def test_a_map_collapses_outputs_by_the_best(tmp_path: Path, digits: tuple[np.nd
         assert row["label_rank"] == int(pair.argmax() != label)
         share = np.exp(pair - pair.max()) / np.exp(pair - pair.max()).sum()
         assert row["sum_p2"] == pytest.approx((share**2).sum(), rel=1e-5)
-    assert any("10 of the model's 10 outputs stand for 2 classes" in note for note in run_notes(run.scoring))
+    assert any(
+        "10 of the model's 10 outputs are mapped to 2 classes" in note for note in run_notes(run.scoring)
+    )
 
 
 @pytest.mark.parametrize(

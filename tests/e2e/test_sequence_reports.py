@@ -23,7 +23,7 @@ from windtunnel.options.command_line import as_option
 from windtunnel.report.comparison import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
-from windtunnel.report.sections.unsteady_images import timelines
+from windtunnel.report.sections.flip_timelines import timelines
 from windtunnel.report.tables import run_document
 from windtunnel.runs import Run
 from windtunnel.sequences import REGISTRY
@@ -107,7 +107,7 @@ def test_the_least_steady_images_are_those_that_flip_most(runs: tuple[Run, Run])
             before = [said[0]] * (len(said) - 1) if condition.endswith(":1") else said[:-1]
             flips = [one != two for one, two in zip(before, said[1:], strict=True)]
             counted.setdefault(image, []).append(float(np.mean(flips)))
-    found = document_of(runs[1])["unsteady"]
+    found = document_of(runs[1])["most_flipped_images"]
     for row in found:
         assert row["flip_probability"] == pytest.approx(np.mean(counted[row["image"]]))
         assert row["worst_flip_probability"] == pytest.approx(max(counted[row["image"]]))
@@ -121,7 +121,7 @@ def test_timelines_hold_what_was_said_of_every_frame(runs: tuple[Run, Run]) -> N
     assert len(found.shown) == 3 and not found.note
     for one in found.shown:
         said = answers(runs[1], one.condition)[one.image]
-        assert [frame.said for frame in one.frames] == [str(answer) for answer in said]
+        assert [frame.predicted for frame in one.frames] == [str(answer) for answer in said]
         assert sum(frame.flips for frame in one.frames) == one.flips
         assert all(frame.image.startswith("data:image/jpeg") for frame in one.frames)
 
@@ -147,7 +147,7 @@ def test_each_timeline_is_of_the_sequence_left_that_its_image_flips_most_under(
         }  # fmt: skip
         assert shares[one.condition] == max(shares.values())
         conditions.remove(one.condition)
-    assert "each under another sequence: of those not yet shown" in runs[1].report().read_text()
+    assert "under its worst sequence that is not shown yet" in runs[1].report().read_text()
 
 
 def test_every_table_of_sequences_tells_the_difficulty(
@@ -157,8 +157,8 @@ def test_every_table_of_sequences_tells_the_difficulty(
     hard = windtunnel.run(Flickering(60), images, "imagenet-p", only=["tilt"], difficulty=2, out=out)
     for run, difficulty in ((runs[0], 1), (hard, 2)):
         page = run.report().read_text()
-        assert f"Difficulty {difficulty}." in page and f"sequence, difficulty {difficulty}" in page
-        assert f"| sequence, difficulty {difficulty} |" in (run.path / "report.md").read_text()
+        assert f"Difficulty {difficulty}." in page and f"sequence (difficulty {difficulty})" in page
+        assert f"| sequence (difficulty {difficulty}) |" in (run.path / "report.md").read_text()
         assert f"difficulty {difficulty}" in call("score", run.path).output
         assert {row["difficulty"] for row in document_of(run)["sequences"]} == {difficulty}
 
@@ -172,15 +172,15 @@ def test_timelines_say_when_the_images_are_gone(tmp_path: Path, images: Path) ->
     )
     shutil.rmtree(tmp_path / "some")
     found = timelines(run.scoring)
-    assert not found.shown and "no longer at" in found.note
+    assert not found.shown and "No images are shown" in found.note
     assert run.report().exists()
 
 
 def test_a_run_of_corruptions_has_no_sequences(tmp_path: Path, images: Path) -> None:
     run = windtunnel.run(Flickering(60), images, "smoke", out=tmp_path / "run")
     document = document_of(run)
-    assert document["sequences"] == [] and document["unsteady"] == []
-    assert "Flips by sequence" not in run.report().read_text()
+    assert document["sequences"] == [] and document["most_flipped_images"] == []
+    assert "Flip probability by sequence" not in run.report().read_text()
 
 
 def test_unlabelled_images_have_a_page_too(images: Path, tmp_path: Path) -> None:
@@ -197,7 +197,9 @@ def test_unlabelled_images_have_a_page_too(images: Path, tmp_path: Path) -> None
         for steps in (60, 600)
     )
     page = wild.report().read_text()
-    assert "Flips by sequence" in page and "Every condition" in page and "no error rates" not in page
+    assert (
+        "Flip probability by sequence" in page and "All conditions" in page and "no error rates" not in page
+    )
     found = windtunnel.compare(calm, wild)
     assert found.headline == ("mfp", "") and not found.unpaired_because
 
@@ -211,10 +213,10 @@ def test_the_head_says_distances_in_few_words_and_the_scores_in_full(runs: tuple
     assert "how far the five best classes move" in cards and "sum over i" not in cards
 
 
-def test_traps_of_sequences(runs: tuple[Run, Run]) -> None:
-    found = {trap["heading"]: trap["why"] for trap in document_of(runs[1])["traps"]}
-    assert "ImageNet-P's ten" in found["Ten or fourteen?"]
-    assert "Fifteen or nineteen?" not in found
+def test_pitfalls_of_sequences(runs: tuple[Run, Run]) -> None:
+    found = {pitfall["heading"]: pitfall["why"] for pitfall in document_of(runs[1])["pitfalls"]}
+    assert "not over the 10 of ImageNet-P" in found["10 or 14 sequences?"]
+    assert "15 or 19 corruptions?" not in found
     assert "swap" in found["Top-5 distance has a direction"]
     assert "ImageNet-P was lossy video" not in found, "edition 32 is not divided by AlexNet"
 
@@ -236,10 +238,10 @@ def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
     document = document_of(run)
     assert [one["metric"] for one in document["published"]] == ["mfr", "mt5d"]
     for source in document["published"][0]["sources"]:
-        assert "codec none, published h264" in source["unlike"]
-        assert "2 images, published 50,000" in source["unlike"]
-        assert "benchmark" not in source["unlike"]
-    assert "ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}
+        assert "codec none, published h264" in source["why_not_comparable"]
+        assert "2 images, published 50,000" in source["why_not_comparable"]
+        assert "benchmark" not in source["why_not_comparable"]
+    assert "ImageNet-P was lossy video" in {pitfall["heading"] for pitfall in document["pitfalls"]}
     assert "AlexNet" in run.report().read_text()
 
 
@@ -256,7 +258,9 @@ def test_alexnets_figures_divide_video_and_lossless_frames_only(
     )  # fmt: skip
     document = document_of(run)
     assert bool(run.scores(["flip_rate"])) == bool(run.scores(["t5d"])) == divided
-    assert ("ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}) == warned
+    assert (
+        "ImageNet-P was lossy video" in {pitfall["heading"] for pitfall in document["pitfalls"]}
+    ) == warned
     assert any("different images and lossless frames" in note for note in document["notes"]) == warned
     assert any("this run has jpeg:85" in note for note in document["notes"]) != divided
 
@@ -267,7 +271,7 @@ def test_published_videos_are_not_called_lossless(tmp_path: Path) -> None:
     )
     document = document_of(windtunnel.run(Flickering(600, 1000), made, out=tmp_path / "run"))
     assert "flip_rate" in {score["metric"] for score in document["scores"]}
-    assert "ImageNet-P was lossy video" not in {trap["heading"] for trap in document["traps"]}
+    assert "ImageNet-P was lossy video" not in {pitfall["heading"] for pitfall in document["pitfalls"]}
 
 
 def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:
@@ -321,23 +325,23 @@ def test_compare_pairs_sequences_image_by_image(runs: tuple[Run, Run]) -> None:
     assert "seq/tilt flip_probability" in printed
     page = runs[0].path.parent / "both.html"
     assert call("report", runs[0].path, runs[1].path, "--out", page).exit_code == 0
-    assert "Change of the flip probability" in page.read_text()
+    assert "Change of flip probability" in page.read_text()
 
 
 def test_comparisons_of_sequences_say_what_they_count(runs: tuple[Run, Run], tmp_path: Path) -> None:
     said = call("compare", runs[0].path, runs[1].path).output
-    assert re.search(r"answers broken and .* under native and clean; frames are not counted", said)
-    header = next(line for line in said.splitlines() if line.startswith("changed ") and "p (Holm)" in line)
+    assert re.search(r"predictions broken and .* under native and clean; frames are not counted", said)
+    header = next(line for line in said.splitlines() if line.startswith("condition ") and "p (Holm)" in line)
     single = [one for one in windtunnel.compare(*runs).changed() if one.metric == "top1_error"]
     assert ("broken" in header) == bool(single)
 
 
-def test_columns_of_broken_answers_stand_only_beside_errors(runs: tuple[Run, Run], tmp_path: Path) -> None:
+def test_broken_images_are_counted_only_for_errors(runs: tuple[Run, Run], tmp_path: Path) -> None:
     found = windtunnel.compare(*runs)
     flips = replace(found, changes=[one for one in found.changes if one.metric != "top1_error"])
     assert changed_columns(flips, 1)[-1] == "p (Holm)"
     assert {len(row) for row in changed_rows(flips, 1)} == {5}
-    assert "| broken |" not in comparison_markdown(flips)
+    assert "| images broken |" not in comparison_markdown(flips)
 
 
 def test_the_page_of_two_models_defines_its_scores_and_colours_its_bars(

@@ -1,4 +1,4 @@
-"""Runs of several tests on one page: what every shift costs, drops by tag, and public models around them."""
+"""Runs of several benchmarks on one page: accuracy drops, drops by tag, and public models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windtunnel.analysis.multi_run import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
-from windtunnel.report.multi_suite import shift_rows
+from windtunnel.report.accuracy_drops import drop_rows
 
 CLASSES = 8
 PER_CLASS = 5
@@ -135,7 +135,7 @@ def test_what_a_run_is_over_is_called_by_its_kind(runs: dict[str, Path], tmp_pat
     shifts = several(runs["keen-v2"], runs["keen-smoke"], swapped).shifts
     assert shifts[0].over == "natural images"
     assert re.fullmatch(r"[0-9]+ corrupted conditions", shifts[1].over)
-    assert shifts[2].over == "1 swapped step"
+    assert shifts[2].over == "1 replaced pipeline step"
 
 
 def test_one_page_of_several_tests(
@@ -145,11 +145,11 @@ def test_one_page_of_several_tests(
     done = windtunnel_command("report", *given, "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert "not compared image by image, since they are runs of different benchmarks" in page
-    assert "What every shift costs" in page
-    assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
+    assert "not compared image by image: they are runs of different benchmarks" in page
+    assert "Accuracy drops" in page
+    assert page.count("<th>benchmark</th>") == 1 and "<th>suite</th>" not in page
     # On a narrow page only the first columns are seen.
-    assert re.search(r"<th>test</th><th[^>]*>drop, points</th>", page)
+    assert re.search(r"<th>benchmark</th><th[^>]*>drop, points</th>", page)
     assert "Drop by tag" not in page
     as_json = json.loads(windtunnel_command("report", *given, "--json").stdout)
     assert [one["natural"] for one in as_json["shifts"]] == [True, False]
@@ -203,9 +203,9 @@ def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path
 
 
 def test_drops_by_tag_worked_by_hand() -> None:
-    def run(model: str, drop: float, *tags: str, suite: str = "a@1", marks: tuple[str, ...] = ()) -> Shift:
+    def run(model: str, drop: float, *tags: str, suite: str = "a@1", caveats: tuple[str, ...] = ()) -> Shift:
         share = Share(drop, drop, drop, 10)
-        return Shift("", model, tags, suite, "data", True, "", share, share, share, "", marks)
+        return Shift("", model, tags, suite, "data", True, "", share, share, share, "", caveats)
 
     found = drops_by_tag(
         [
@@ -213,7 +213,7 @@ def test_drops_by_tag_worked_by_hand() -> None:
             run("two", 0.1, "big"),
             run("three", 0.2, "big"),
             run("four", 0.5),
-            run("five", 0.01, "big", marks=("Low by construction",)),
+            run("five", 0.01, "big", caveats=("Low by construction",)),
             run("one", 0.05, "big", suite="c@1"),
         ]
     )
@@ -251,19 +251,23 @@ def test_the_network_that_chose_the_images_is_marked_among_others(
 ) -> None:
     found = several(*filtered.values())
     words = "Low by construction: ImageNet-A was filtered by ResNet-50"
-    assert [any(words in mark for mark in one.marks) for one in found.shifts] == [False, True, False]
+    assert [any(words in caveat for caveat in one.caveats) for one in found.shifts] == [False, True, False]
     assert found.comparison is not None
     assert next(line for line in found.comparison.warnings if words in line).startswith("resnet50: ")
     assert [(one.tag, one.runs) for one in found.tags] == [("small", 2)]
     for given in (filtered.values(), [*filtered.values(), runs["keen-smoke"]]):
         assert windtunnel_command("report", *given, "--out", "page.html").returncode == 0
         page = (tmp_path / "page.html").read_text()
-        assert words in page and "resnet50 (marked)" in page and "Left out because marked: 1" in page
+        assert words in page and "resnet50 (caveat)" in page and "Runs left out because of caveats: 1" in page
         text = windtunnel_command("report", *given, "--markdown").stdout
-        assert words in text and "| resnet50 (marked) |" in text and "Left out because marked: 1" in text
+        assert (
+            words in text
+            and "| resnet50 (caveat) |" in text
+            and "Runs left out because of caveats: 1" in text
+        )
     given = (filtered["resnet50"], runs["keen-smoke"])
     rows = list(csv.DictReader(io.StringIO(windtunnel_command("report", *given, "--csv").stdout)))
-    assert [words in row["marks"] for row in rows] == [True] * 3 + [False] * 3
+    assert [words in row["caveats"] for row in rows] == [True] * 3 + [False] * 3
     assert words in windtunnel_command("compare", *filtered.values()).stdout
 
 
@@ -274,7 +278,7 @@ def test_tags_and_public_models_on_the_page(
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
     assert "Drop by tag" in page
-    assert "ImageNet-V2: among public models" in page
+    assert "ImageNet-V2: comparison with public models" in page
     assert "net3, 256 px" in page and "1,003.5 million parameters" in page
     as_json = json.loads(windtunnel_command("report", *runs.values(), "--public", tables, "--json").stdout)
     (public,) = as_json["public"]
@@ -287,7 +291,7 @@ def test_tags_and_public_models_on_the_page(
             one["clean"]["value"] / (1 - one["clean"]["value"]) / np.e if one["clean"]["value"] < 1 else None
         )
         assert one["line"] == (None if odds is None else pytest.approx(odds / (1 + odds), abs=1e-4))
-        assert any("public results use 10,000" in line for line in one["unlike"])
+        assert any("public results use 10,000" in line for line in one["differences"])
         above = one["above"]
         assert (above is None) == (odds is None)
         if above:
@@ -303,11 +307,11 @@ def test_one_run_among_public_models(
     table = tables / "results-imagenetv2-matched-frequency.csv"
     done = windtunnel_command("report", runs["dull-v2"], "--public", table)
     assert done.returncode == 0, done.stderr
-    assert "among public models" in (runs["dull-v2"] / "report.html").read_text()
-    assert "among 12 public results" in (runs["dull-v2"] / "report.md").read_text()
+    assert "comparison with public models" in (runs["dull-v2"] / "report.html").read_text()
+    assert "comparison with 12 public results" in (runs["dull-v2"] / "report.md").read_text()
     again = windtunnel_command("report", runs["dull-v2"])
     assert again.returncode == 0
-    assert "among public models" not in (runs["dull-v2"] / "report.html").read_text()
+    assert "comparison with public models" not in (runs["dull-v2"] / "report.html").read_text()
 
 
 def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
@@ -323,7 +327,9 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
         run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
         told[version] = several(run.scoring, run.scoring, public=tables)
     unlike = {
-        version: [line for line in found.placed[0].points[0].unlike if "while the public results are" in line]
+        version: [
+            line for line in found.placed[0].points[0].differences if "while the public results are" in line
+        ]
         for version, found in told.items()
     }
     assert unlike["matched-frequency"] == []
@@ -374,7 +380,7 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
         for seed, version in enumerate(("matched-frequency", "top-images"))
     ]
     found = several(*(run.scoring for run in made))
-    assert [row[1] for row in shift_rows(found.shifts)] == [
+    assert [row[1] for row in drop_rows(found.shifts)] == [
         "imagenetv2-matched-frequency",
         "imagenetv2-top-images",
     ]

@@ -17,7 +17,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.core.errors import UserError
-from windtunnel.report.sections.deployment import differences
+from windtunnel.report.sections.deployment import pixel_differences
 from windtunnel.suites.suite_files import load_suite
 
 IMAGENET_S = [
@@ -341,12 +341,12 @@ def test_the_terminal_and_the_document_say_which_step_costs_most(
         "run", "demo", photos, "--suite", "imagenet-s", "--labels-are-outputs", "--json"
     )
     assert done.returncode == 0, done.stderr
-    assert "costliest" in done.stderr and "(without what chance adds)" in done.stderr
+    assert "costliest" in done.stderr and "(bias-corrected)" in done.stderr
     document = json.loads(done.stdout)
     placed = {field["metric"]: field for field in document["published"]}
     assert {"decode_mean_accuracy", "resize_accuracy_std"} <= set(placed)
-    assert all("images" in source["unlike"] and "canvas" not in source["unlike"]
-               for field in placed.values() for source in field["sources"])  # fmt: skip
+    reasons = [source["why_not_comparable"] for field in placed.values() for source in field["sources"]]
+    assert reasons and all("images" in reason and "canvas" not in reason for reason in reasons)
 
 
 def strongest_channel(batch: np.ndarray) -> np.ndarray:
@@ -381,22 +381,22 @@ def test_the_terminal_gives_the_verdict_of_the_report(
     assert swap["p"] == pytest.approx(changing * 2**-8) and swap["cost"]["low"] > 0.2
     assert (swap["p"] <= 0.05) == costs
     said = windtunnel_command("score", run.path).stdout
-    assert check["answer"] in said
-    assert ("Surely costly: colour=bgr (66.7 points)." in said) == costs
-    assert ("No step surely costs accuracy" in said) == (not costs)
+    assert check["verdict"] in said
+    assert ("Steps that cost accuracy significantly: colour=bgr (66.7 points)." in said) == costs
+    assert ("No step costs accuracy significantly" in said) == (not costs)
     line = next(line for line in said.splitlines() if line.startswith("costliest"))
     low, high = (100 * swap["cost"][end] for end in ("low", "high"))
     assert f"colour=bgr 66.7 points [{low:.1f}, {high:.1f}], p {swap['p']:.2g}" in line and "Holm" in line
-    assert ("not certain" in line) == (not costs)
+    assert ("not significant" in line) == (not costs)
 
 
 def test_the_report_checks_the_deployment(photos: Path, tmp_path: Path) -> None:
     run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
                          only=["decode=opencv", "resize=*", "geometry=squash", "colour=bgr"])  # fmt: skip
     page = run.report().read_text()
-    assert "Deployment check" in page and "Which step costs me most?" in page
-    assert "identical pixels" in page and "Error by severity" not in page
-    assert page.count("where resize=") == 1 and page.count("where decode=opencv") == 0
+    assert "Deployment check" in page and "Which step costs the most accuracy?" in page
+    assert "0 (identical)" in page and "Error by severity" not in page
+    assert page.count("pixels that resize=") == 1 and page.count("pixels that decode=opencv") == 0
     check = json.loads((run.path / "scores.json").read_text())["deployment"]
     costs = [row["cost"]["value"] for row in check["rows"]]
     assert costs == sorted(costs, reverse=True)
@@ -443,8 +443,8 @@ def test_answers_that_change_are_scored_and_shown_without_labels(
     check = json.loads((run.path / "scores.json").read_text())["deployment"]
     assert check["rows"][0]["flips"]["value"] == most and check["rows"][0]["cost"] is None
     assert {row["step"]: row["pixel_change"] for row in check["rows"]}["resize=opencv-nearest"] > 0
-    assert "Which step changes most answers?" in page and "accuracy lost" not in page
-    assert "where resize=" in page and "where decode=" not in page
+    assert "Which step changes the most predictions?" in page and "accuracy lost" not in page
+    assert "pixels that resize=" in page and "pixels that decode=" not in page
     written = (run.path / "report.md").read_text()
     assert "No error rates: no image has a label." in written
     assert f"| {check['rows'][0]['step']} | {100 * most:.1f} % |" in written
@@ -471,7 +471,7 @@ def test_images_of_differences_show_some_and_axes_without_any_are_left_out(
     run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
                          only=["decode=opencv", "resize=pillow-box", "resize=opencv-nearest",
                                "geometry=long-side-round", "geometry=squash"])  # fmt: skip
-    shown = differences(run.scoring)
+    shown = pixel_differences(run.scoring)
     change = run.scoring.observed.pixel_change.mean(axis=0)
     of_resizes = {name: change[run.scoring.observed.column(name)]
                   for name in ("resize=pillow-box", "resize=opencv-nearest")}  # fmt: skip
@@ -485,7 +485,7 @@ def test_the_terminal_names_no_costliest_step_where_nothing_costs(
     run = windtunnel.run("demo", photos, "systematic", only=["decode=opencv", "decode=simplejpeg"],
                          out=tmp_path / "run", labels_are_outputs=True)  # fmt: skip
     said = windtunnel_command("score", run.path).stdout
-    assert "no step costs accuracy on these images" in said
+    assert "no step costs accuracy" in said
 
 
 def test_how_far_accuracies_lie_apart_is_shown_in_points_with_intervals(photos: Path, tmp_path: Path) -> None:
@@ -510,7 +510,7 @@ def test_a_check_of_identical_steps_speaks_of_no_chance(photos: Path, tmp_path: 
     run = windtunnel.run(Watcher(), photos, "systematic", only=["decode=opencv", "decode=simplejpeg"],
                          out=tmp_path / "run")  # fmt: skip
     page = run.report().read_text()
-    assert "No step changes a pixel of any image" in page and "from chance" not in page
+    assert "No step changes a pixel of any image" in page and "significantly" not in page
     check = json.loads((run.path / "scores.json").read_text())["deployment"]
     (decoders,) = check["axes"]
     assert (decoders["methods"], decoders["distinct"]) == (3, 1)

@@ -104,7 +104,7 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
     assert scores["relative_mce", ""].value == pytest.approx(np.mean(relative))
     assert scores["mce", ""].low < scores["mce", ""].value < scores["mce", ""].high
     assert len(scores["mce", ""].parts) == 75
-    assert any("these are other" in note for note in run_notes(run.scoring))
+    assert any("This run has other images" in note for note in run_notes(run.scoring))
     # Among published models: every one of them beside why it does not compare.
     place = place_among(scores["mce", ""].value, "mce", measured_on(run.scoring), source="paper-c")
     assert place.of == 19
@@ -142,7 +142,7 @@ def test_the_extra_four_have_ce_but_no_mce(tmp_path: Path, imagenet_folder: Path
     metrics = [score.metric for score in run.scores()]
     assert metrics.count("ce") == 4
     assert "mce" not in metrics
-    assert any("these are other" in note for note in run_notes(run.scoring))
+    assert any("This run has other images" in note for note in run_notes(run.scoring))
 
 
 def test_a_part_of_the_fifteen_has_ce_and_says_why_it_has_no_mce(

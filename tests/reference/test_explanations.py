@@ -21,9 +21,9 @@ from windtunnel.models.preprocess import Tensor
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.options.explain import ScoreKind
 from windtunnel.report.saliency_overlay import (
-    AGAINST,
-    FOR,
+    FALLS,
     FULL_COLOUR,
+    RISES,
     overlay,
     range_text,
     scale_of,
@@ -255,7 +255,7 @@ def test_both_methods_find_the_same_place() -> None:
 def test_colours_say_for_and_against() -> None:
     image = np.full((2, 2, 3), 100, np.uint8)
     drawn = overlay(image, np.array([[0.5, -0.5], [0.0, 0.25]]), 0.5).astype(int)
-    assert np.abs(drawn[0, 0] - FOR).max() < 45 and np.abs(drawn[0, 1] - AGAINST).max() < 45
+    assert np.abs(drawn[0, 0] - FALLS).max() < 45 and np.abs(drawn[0, 1] - RISES).max() < 45
     assert len(set(drawn[1, 0])) == 1, "grey where the prediction depends on nothing"
     np.testing.assert_array_equal(overlay(image, np.zeros((2, 2)), 0.5), drawn[1, 0, 0])
 
@@ -282,10 +282,10 @@ def test_a_colour_means_the_same_fall_in_every_map() -> None:
 def test_occlusion_maps_have_a_legend_with_a_fixed_scale(kind: ScoreKind, names: list[str]) -> None:
     found = explain_preprocessed(corner_model(), image_with_corner(), kind=kind)
     scale = scale_of(found)
-    assert [name for _, name in scale.marks] == names and scale.full == FULL_COLOUR[kind]
+    assert [name for _, name in scale.tick_positions] == names and scale.full == FULL_COLOUR[kind]
     # The colour of the legend at a mark is the colour of the map at that value.
     bar = scale.colours(1001)
-    for place, name in scale.marks:
+    for place, name in scale.tick_positions:
         value = float(name.rstrip("+")) / (100 if kind == "probability" else 1)
         drawn = overlay(
             np.full((1, 1, 3), 128, np.uint8), np.array([[math.copysign(value, place - 0.5)]]), scale.full
@@ -308,4 +308,4 @@ def test_a_map_without_unit_says_that_its_scale_is_its_own() -> None:
     scale = scale_of(found)
     assert found.score is None and scale.full == pytest.approx(found.map.max())
     assert "not comparable between images" in scale.title and range_text(found).startswith("0 to ")
-    assert [place for place, _ in scale.marks] == pytest.approx([0, 0.1**0.5, 0.4**0.5, 1])
+    assert [place for place, _ in scale.tick_positions] == pytest.approx([0, 0.1**0.5, 0.4**0.5, 1])

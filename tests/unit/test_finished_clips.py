@@ -12,7 +12,7 @@ from PIL import Image
 import windtunnel
 from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.imaging.clips import encode_clip
-from windtunnel.report.sections.unsteady_images import timelines
+from windtunnel.report.sections.flip_timelines import timelines
 from windtunnel.suites.default_suite import default_suite
 from windtunnel.suites.golden_digests import golden_image
 

@@ -30,8 +30,8 @@ from windtunnel.options.run import EXECUTION
 
 # What a command takes besides the fields of its record.
 RECORDS: dict[str, tuple[type[Options], set[str]]] = {
-    "run": (RunOptions, {"model", "data", "suite", "explain", "as_json"}),
-    "plan": (RunOptions, {"model", "data", "suite", "as_json"}),
+    "run": (RunOptions, {"subject", "suite", "explain", "as_json"}),
+    "plan": (RunOptions, {"subject", "suite", "as_json"}),
     "make": (MakeOptions, {"suite", "data", "out", "as_json"}),
     "score": (
         ScoreOptions,
@@ -170,7 +170,7 @@ def test_a_run_file_is_the_same_run_as_its_options(
     assert {name: by_file[name] for name in set(by_file) - ignored} == {
         name: by_options[name] for name in set(by_options) - ignored
     }
-    planned = windtunnel.plan(described.model, described.data, described.suite, described.options)
+    planned = windtunnel.plan(described.models[0], described.data, described.suite, described.options)
     assert json.loads(json.dumps(planned.recipe.to_json())) == by_file["recipe"]
     # The command line overrides the file.
     changed = json.loads(
@@ -238,7 +238,7 @@ def test_paths_in_a_run_file_are_relative_to_it(tmp_path: Path, monkeypatch: pyt
         'settings = ["frost.textures=textures", "frost.other=word"]\ninclude = ["mine.py"]\n'
     )
     found = read_run_file(file)
-    assert found.model == f"{tmp_path / 'net.py'}:make"
+    assert found.models == (f"{tmp_path / 'net.py'}:make",)
     assert found.data == str(tmp_path / "missing")
     assert found.suite == "smoke"  # a name, although a file has it too
     assert found.options == RunOptions(

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.core.registry import include
 from windtunnel.kernels.window import Window
 from windtunnel.sequences import REGISTRY, Perturbation, Table, sequence
 from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.inclusion import include
 
 FADE = """
 import numpy as np

@@ -344,9 +344,9 @@ def test_a_spawned_process_finds_the_users_own_corruption(tmp_path: Path) -> Non
     (tmp_path / "make.py").write_text(
         "import pickle, sys\n"
         "from pathlib import Path\n"
-        "from windtunnel.suites.units import include_units\n"
+        "from windtunnel.suites.inclusion import include_files\n"
         "from windtunnel.transforms import Corrupt\n"
-        "include_units([Path('upside_down.py')])\n"
+        "include_files([Path('upside_down.py')])\n"
         "sys.stdout.buffer.write(pickle.dumps(Corrupt('upside_down', seed=0)))\n"
     )
     (tmp_path / "use.py").write_text(

@@ -15,7 +15,7 @@ from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
 from windtunnel.core.scores import Score
-from windtunnel.metrics.comparability import why_outputs_differ
+from windtunnel.metrics.comparability import arithmetic_note, why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -275,6 +275,8 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 "or a run could not score them."
             )
     lines += [f"{run.info.model.name}: {caveat}." for run in joined.runs for caveat in caveats(run)]
+    if note := arithmetic_note(joined.runs):
+        lines.append(note)
     if why := why_outputs_differ(joined.runs):
         lines.append(f"Predictions are not over the same classes in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)

@@ -18,6 +18,7 @@ from windtunnel.engine.images import Source
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS
 from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs
+from windtunnel.models.memory import predict_within_memory
 from windtunnel.models.preprocess import Preprocess
 
 # Lower bound of probabilities, so that a single image does not outweigh all others.
@@ -89,7 +90,7 @@ class Bench:
     def _predict(self, model: Model, canvases: NDArray[np.uint8]) -> Scores:
         own = self.model.preprocess.geometry.output_px
         try:
-            return model.predict(canvases)
+            return predict_within_memory(model, canvases)
         except Exception as error:  # ONNX Runtime's own exceptions share no base class
             if model.preprocess.geometry.output_px == own or isinstance(error, MemoryError):
                 raise

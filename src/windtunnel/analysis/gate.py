@@ -30,7 +30,7 @@ from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_d
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
-from windtunnel.metrics.comparability import why_outputs_differ
+from windtunnel.metrics.comparability import arithmetic_note, why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
@@ -206,11 +206,12 @@ def gate(
 
 
 def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
-    """Warnings on images left out, and on default rules whose score neither run has."""
+    """Warnings on images left out, other arithmetic, and default rules whose score neither run has."""
     lost = max(run.recipe.data.count for run in joined.runs) - len(joined.images)
     left_out = f"{lost:,} images are left out: they are not in both runs, or not scored by both."
     unavailable = (f"The default rule {rule} is not checked: neither run has this score." for rule in absent)
-    return (*([left_out] if lost else []), *unavailable)
+    note = arithmetic_note(joined.runs)
+    return (*([left_out] if lost else []), *([note] if note else []), *unavailable)
 
 
 def usual_rules(joined: Joined) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from windtunnel.core.labels import Projection
 from windtunnel.core.progress import Progress, silent
 from windtunnel.kernels.window import Window
 from windtunnel.models import Model
+from windtunnel.models.memory import predict_within_memory
 from windtunnel.options.explain import Cover, ScoreKind
 
 # Patch size and stride as shares of the short side.
@@ -140,7 +141,7 @@ def class_scores(
     if kind == "logit" and model.outputs != "logits":
         raise UserError(f"{model.name} outputs {model.outputs}, not logits; explain the probability.")
     projection = projection or Projection()
-    scores = model.predict(images)
+    scores = predict_within_memory(model, images)
     if not np.isfinite(scores).all():
         raise UserError(f"{model.name} outputs values that are not finite; this image cannot be explained.")
     counts = projection.mask_for(model.class_count)

@@ -30,7 +30,7 @@ class OwnPoint:
         clean, shifted: its accuracies.
         line: the shifted accuracy on the public models' line at its clean accuracy, or None.
         above: shifted accuracy minus `line`, or None.
-        unlike: differences that limit comparability, a sentence each.
+        differences: differences from the public results that limit comparability, a sentence each.
     """
 
     run: str
@@ -40,7 +40,7 @@ class OwnPoint:
     shifted: Share
     line: float | None
     above: Share | None
-    unlike: tuple[str, ...]
+    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Placed:
             "missing": field.missing_count,
             "fit": asdict(field.fit) if field.fit else None,
             "notes": list(self.notes),
-            "points": [{**asdict(point), "unlike": list(point.unlike)} for point in self.points],
+            "points": [{**asdict(point), "differences": list(point.differences)} for point in self.points],
         }
 
 
@@ -116,7 +116,7 @@ def _placed(name: str, own: Sequence[tuple[ScoredRun, Shift]], field: PublicFiel
             shift.clean,
             shift.shifted,
             *above_line(shift.clean, shift.shifted, field.fit),
-            tuple(_unlike(run, shift, field)),
+            tuple(_differences(run, shift, field)),
         )
         for run, shift in own
         if shift.clean and shift.shifted
@@ -176,7 +176,7 @@ def _other_part(run: ScoredRun, public: str) -> list[str]:
     return [f"over {own}, while the public results are over {public}: different images, not comparable"]
 
 
-def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
+def _differences(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
     """Differences between a run and the public tables."""
     if field.facts is None or shift.clean is None or shift.shifted is None:
         return []

@@ -43,7 +43,7 @@ class Shift:
         shifted: accuracy on shifted images; None if there are none.
         drop: clean minus shifted.
         frames: for frame sets the score in `shifted`, such as pm-10, with pm-0 in `clean`; else "".
-        marks: caveats, a sentence each without its full stop.
+        caveats: reasons why the scores are not comparable, a sentence each without its full stop.
     """
 
     run: str
@@ -57,7 +57,7 @@ class Shift:
     shifted: Share | None
     drop: Share | None
     frames: str = ""
-    marks: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @property
     def test(self) -> str:
@@ -74,7 +74,7 @@ class Shift:
 
     def to_json(self) -> dict[str, Any]:
         """The shift as a JSON object."""
-        return {**asdict(self), "tags": list(self.tags), "marks": list(self.marks)}
+        return {**asdict(self), "tags": list(self.tags), "caveats": list(self.caveats)}
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _conditions_text(run: ScoredRun) -> str:
     conditions = (
         (run.corruptions, "corrupted condition"),
         (run.sequences, "sequence"),
-        (run.pipeline_steps, "swapped step"),
+        (run.pipeline_steps, "replaced pipeline step"),
     )
     counts = [counted(len(members), noun) for members, noun in conditions if members]
     return ", ".join(counts) or "clean images only"
@@ -162,7 +162,7 @@ def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
     drops_by_group: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for shift in shifts:
         for tag in shift.tags or (NO_TAG,):
-            if shift.drop is not None and not shift.marks:
+            if shift.drop is not None and not shift.caveats:
                 drops_by_group.setdefault((shift.test, tag), []).append((shift.drop.value, shift.model))
     return [
         TagDrop(tag, test, len(drops), median(value for value, _ in drops), *min(drops))

@@ -48,12 +48,13 @@ if TYPE_CHECKING:
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
     from windtunnel.api.reporting import write_report as write_report
-    from windtunnel.api.running import PreparedRun as PreparedRun
+    from windtunnel.api.running import PreparedRuns as PreparedRuns
     from windtunnel.api.running import check_free as check_free
     from windtunnel.api.running import include_plugins as include_plugins
     from windtunnel.api.running import plan as plan
     from windtunnel.api.running import prepare as prepare
     from windtunnel.api.running import run as run
+    from windtunnel.api.running import run_models as run_models
     from windtunnel.api.scoring import score_predictions as score_predictions
     from windtunnel.api.units import Gallery as Gallery
     from windtunnel.api.units import GoldenDigest as GoldenDigest
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
     from windtunnel.data.inspection import Inspection as Inspection
+    from windtunnel.engine.cost import storage_bytes as storage_bytes
+    from windtunnel.engine.estimate import Expected as Expected
+    from windtunnel.engine.execution import PlannedRun as PlannedRun
     from windtunnel.make.plan import MakePlan as MakePlan
     from windtunnel.make.verification import Verification as Verification
     from windtunnel.metrics.published_figures import published_models as published_models
@@ -95,7 +99,15 @@ _NAMES = {
         "summarise_runs",
         "write_report",
     ),
-    "windtunnel.api.running": ("PreparedRun", "check_free", "include_plugins", "plan", "prepare", "run"),
+    "windtunnel.api.running": (
+        "PreparedRuns",
+        "check_free",
+        "include_plugins",
+        "plan",
+        "prepare",
+        "run",
+        "run_models",
+    ),
     "windtunnel.api.scoring": ("score_predictions",),
     "windtunnel.api.units": (
         "Gallery",
@@ -107,6 +119,9 @@ _NAMES = {
         "warmup",
     ),
     "windtunnel.data.inspection": ("Inspection",),
+    "windtunnel.engine.cost": ("storage_bytes",),
+    "windtunnel.engine.estimate": ("Expected",),
+    "windtunnel.engine.execution": ("PlannedRun",),
     "windtunnel.make.plan": ("MakePlan",),
     "windtunnel.make.verification": ("Verification",),
     "windtunnel.metrics.published_figures": ("published_models",),

@@ -15,7 +15,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.single_condition import open_as_run_reads
 from windtunnel.models import Model, load_model
 from windtunnel.options import DoctorOptions
-from windtunnel.suites.units import include_units
+from windtunnel.suites.inclusion import include_files
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def doctor(
         UserError: the data has no labels, or too few images.
     """
     chosen = options.with_changes(changes)
-    include_units(map(Path, chosen.include))
+    include_files(chosen.include)
     dataset, remarks = open_as_run_reads(data)
-    loaded = load_model(model, chosen.preprocess)
+    loaded = load_model(model, chosen.preprocess, device=chosen.device)
     diagnosis = diagnose(loaded, dataset, chosen, progress)
     diagnosis = replace(diagnosis, remarks=[*remarks, *diagnosis.remarks])
     if not isinstance(model, str | Path):

@@ -13,7 +13,7 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.models import load_model
 from windtunnel.options import ExplainOptions
 from windtunnel.report.saliency_overlay import side_by_side
-from windtunnel.suites.units import include_units
+from windtunnel.suites.inclusion import include_files
 
 
 def explain(
@@ -39,8 +39,9 @@ def explain(
         UserError: an argument is invalid.
     """
     chosen = options.with_changes(changes)
-    include_units(map(Path, chosen.include))
-    return explain_image(load_model(model, chosen.preprocess), image, target, chosen, progress)
+    include_files(chosen.include)
+    loaded = load_model(model, chosen.preprocess, device=chosen.device)
+    return explain_image(loaded, image, target, chosen, progress)
 
 
 def explanation_path(image: str | Path, out: str | Path | None = None) -> Path:

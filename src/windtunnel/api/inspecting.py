@@ -11,7 +11,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.data.single_condition import open_as_run_reads
 from windtunnel.options import DistanceOptions
-from windtunnel.suites.units import include_units
+from windtunnel.suites.inclusion import include_files
 
 
 def inspect_dataset(data: str | Path | Dataset, *, progress: Progress = silent) -> Inspection:
@@ -57,5 +57,5 @@ def distance(
         UserError: no such data, network or output, or too few images.
     """
     chosen = options.with_changes(changes)
-    include_units(map(Path, chosen.include))
+    include_files(chosen.include)
     return measure_distance(a, b, features, chosen, progress=progress, progress_splits=progress_splits)

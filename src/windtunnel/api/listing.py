@@ -8,6 +8,7 @@ from typing import Any
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.layouts import by_priority
+from windtunnel.engine.executors import REGISTRY as EXECUTORS
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
 from windtunnel.imaging.resizers import libraries
@@ -18,7 +19,8 @@ from windtunnel.models.preprocess import presets
 from windtunnel.report.sections import by_order
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.suites.suite_files import load_suite, suite_names
+from windtunnel.suites.registry import SUITES
+from windtunnel.suites.suite_files import load_suite
 
 # Metrics of published results, with their titles.
 PUBLISHED_METRICS = METRICS
@@ -93,8 +95,13 @@ def _codecs() -> list[dict[str, Any]]:
 
 def _suites() -> list[dict[str, Any]]:
     return [
-        {"name": suite.citation, "units": len(suite.units), "about": suite.about}
-        for suite in map(load_suite, suite_names())
+        {
+            "name": suite.citation,
+            "units": len(suite.units),
+            "about": suite.about,
+            "source": SUITES.source(suite.name),
+        }
+        for suite in map(load_suite, SUITES.names())
     ]
 
 
@@ -143,6 +150,10 @@ def _sections() -> list[dict[str, Any]]:
     ]
 
 
+def _executors() -> list[dict[str, Any]]:
+    return [{"name": one.name, "about": one.help, "extra": one.extra} for one in EXECUTORS.all()]
+
+
 KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "corruptions": _corruptions,
     "sequences": _sequences,
@@ -156,6 +167,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "layouts": _layouts,
     "model-kinds": _model_kinds,
     "sections": _sections,
+    "executors": _executors,
 }
 
 

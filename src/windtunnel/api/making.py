@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.manifest import Manifest
+from windtunnel.engine.executors import Workers, checked_executor, usable_workers
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.plan import MakePlan, plan_make
 from windtunnel.make.verification import Verification, verify
 from windtunnel.options import MakeOptions
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
-from windtunnel.suites.units import include_units
 
 
 def make_set(
@@ -43,7 +43,7 @@ def make_set(
         The set's folder, which `open_dataset` and `run` accept.
     """
     prepared = prepare_set(suite, data, out, options.with_changes(changes))
-    prepared.make(1 if prepared.options.workers is None else prepared.options.workers, progress)
+    prepared.make(prepared.default_workers, progress)
     return prepared.folder
 
 
@@ -57,17 +57,25 @@ class PreparedSet:
 
     @property
     def workers(self) -> int:
-        """The number of worker processes: as requested, or one per processor core; at most one per chunk."""
-        if not self.plan.dataset.portable:
-            return 1
-        return min(self.options.workers or os.cpu_count() or 1, len(self.plan.chunks))
+        """The number of workers: as requested, or one per processor core; at most one per chunk."""
+        asked, portable = self.options, self.plan.dataset.portable
+        return usable_workers(
+            len(self.plan.chunks), asked.workers, asked.executor, asked.address, portable=portable
+        )
+
+    @property
+    def default_workers(self) -> int:
+        """The number of workers in Python: as requested, else one, or all of a named executor."""
+        if self.options.workers is not None:
+            return self.options.workers
+        return 1 if self.options.executor is None else self.workers
 
     def make(self, workers: int, progress: Progress = silent, checking: Progress = silent) -> Manifest:
         """Write missing and damaged chunks; `checking` counts stored chunks that were verified."""
         return make(
             self.plan,
             self.folder,
-            workers=workers,
+            workers=Workers(workers, self.options.executor, self.options.address),
             includes=included_files(),
             checking=checking,
             progress=progress,
@@ -82,7 +90,8 @@ def prepare_set(
     progress: Progress = silent,
 ) -> PreparedSet:
     """Check the inputs of a set and plan it; the method `make` of the result writes it."""
-    include_units(map(Path, options.include))
+    include_files(options.include)
+    checked_executor(options.executor, options.address)
     planned = plan_make(suite, open_dataset(data), options, progress)
     check_target(planned, Path(out))
     return PreparedSet(planned, Path(out), options)

@@ -1,8 +1,8 @@
-"""Plan and run: one model on one dataset under many conditions."""
+"""Plan and run: one or several models on one dataset under many conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,25 +11,28 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
+from windtunnel.core.wording import seconds_in
 from windtunnel.data import Dataset
 from windtunnel.data.survey import first_size
+from windtunnel.engine.cost import PROBED_IMAGES, affordable_images
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.local_executor import (
+from windtunnel.engine.execution import (
+    PlannedRun,
     execute,
     expected_time,
-    finished_predictions,
-    repaired_count,
-    usable_workers,
+    probe_time,
+    refuse_unshareable,
 )
-from windtunnel.engine.plan import Plan, make_plan
-from windtunnel.models import ModelSource, load_model
+from windtunnel.engine.executors import Workers, checked_executor, usable_workers
+from windtunnel.engine.plan import Plan, for_path, make_plan
+from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.options import RunOptions
 from windtunnel.runs import Run
-from windtunnel.store.folder import RunFolder
+from windtunnel.store.folder import RunFolder, stored_subset
 from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
-from windtunnel.suites.units import include_units
 
 # Options that apply to suites of corrupted images only; so does `settings`.
 MAKING = ("only", "edition", "difficulty", "codec")
@@ -48,7 +51,7 @@ def plan(
 
     The arguments are those of `run`; `progress` counts surveyed images.
     """
-    return prepare(model, data, suite, options.with_changes(changes), progress).plan
+    return prepare([model], data, suite, options.with_changes(changes), progress).runs[0].plan
 
 
 def run(
@@ -81,101 +84,195 @@ def run(
     """
     from windtunnel.core.progress_bar import shown
 
-    prepared = prepare(model, data, suite, options.with_changes(changes))
+    prepared = prepare([model], data, suite, options.with_changes(changes))
     with shown(progress) as (watched, expect):
-        return prepared.execute(
-            1 if prepared.options.workers is None else prepared.options.workers, watched, expect
-        )
+        return prepared.execute(prepared.default_workers, watched, expect)[0]
+
+
+def run_models(
+    models: Sequence[Any],
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: bool | Progress | None = None,
+    **changes: Any,
+) -> tuple[Run, ...]:
+    """Run a suite with several models over the same images, which are made once.
+
+    Every model has a run folder of its own, as if it had been run alone. The arguments are those of `run`;
+    `out` is the folder that contains the run folders, which have the models' names.
+
+    Returns:
+        The finished runs, in the order of the models.
+    """
+    from windtunnel.core.progress_bar import shown
+
+    prepared = prepare(models, data, suite, options.with_changes(changes))
+    with shown(progress) as (watched, expect):
+        return prepared.execute(prepared.default_workers, watched, expect)
 
 
 @dataclass(frozen=True)
-class PreparedRun:
-    """A plan, the folder it writes to, and what is needed to execute it."""
+class PreparedRuns:
+    """Plans over the same images, one for each model, and the options to execute them with."""
 
-    plan: Plan
-    folder: Path
+    runs: tuple[PlannedRun, ...]
     options: RunOptions
-    source: ModelSource | None
-
-    @property
-    def done(self) -> int:
-        """The number of predictions that are already stored."""
-        return finished_predictions(self.plan, self.folder)
-
-    @property
-    def readable_again(self) -> int:
-        """The number of images that failed earlier, are readable now, and will be scored again."""
-        return repaired_count(self.plan, self.folder)
 
     @property
     def workers(self) -> int:
-        """The number of worker processes: as requested, or one per processor core; at most one per shard."""
-        return usable_workers(self.plan, self.options.workers)
+        """The number of workers: as requested, or one per processor core; at most one per shard."""
+        asked, plan = self.options, self.runs[0].plan
+        return usable_workers(
+            len(plan.chunks), asked.workers, asked.executor, asked.address, portable=plan.dataset.portable
+        )
+
+    @property
+    def default_workers(self) -> int:
+        """The number of workers in Python: as requested, else one, or all of a named executor."""
+        if self.options.workers is not None:
+            return self.options.workers
+        return 1 if self.options.executor is None else self.workers
 
     def expected_time(self) -> Expected | None:
         """The expected time of the remaining work, measured on a few images."""
-        return expected_time(self.plan, self.folder, self.workers, self.source, included_files())
+        return expected_time(self.runs, self._workers(self.workers), included_files())
 
     def execute(
         self,
         workers: int,
         progress: Progress = silent,
         expect: Callable[[Expected], None] | None = None,
-    ) -> Run:
+    ) -> tuple[Run, ...]:
         """Make the missing predictions; `expect` receives the expected time as soon as it is known."""
-        finished = execute(
-            self.plan,
-            self.folder,
-            workers=workers,
-            source=self.source,
+        execute(
+            self.runs,
+            workers=self._workers(workers),
             includes=included_files(),
             strict=self.options.strict,
             progress=progress,
             expect=expect,
         )
-        return Run(finished)
+        return tuple(Run(run.folder) for run in self.runs)
+
+    def _workers(self, count: int) -> Workers:
+        return Workers(count, self.options.executor, self.options.address)
 
 
 def prepare(
-    model: Any,
+    models: Sequence[Any],
     data: str | Path | Dataset,
     suite: str | Path | Suite | None,
     options: RunOptions,
     progress: Progress = silent,
-) -> PreparedRun:
-    """Check a run's inputs and plan it; the method `execute` of the result runs it."""
+    *,
+    all_workers: bool = False,
+) -> PreparedRuns:
+    """Check the inputs of one or several models and plan them; the method `execute` of the result runs them.
+
+    With `all_workers`, a time budget assumes all workers unless a number is given.
+    """
     if options.out == "":
         raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
-    include_units(map(Path, options.include))
-    planned = _planned(model, data, suite, options, progress)
-    folder = Path(options.out) if options.out else planned.default_folder()
-    return PreparedRun(planned, folder, options, _source(model, options.preprocess, planned))
+    if not models:
+        raise UserError("There is no model; give at least one.")
+    include_files(options.include)
+    checked_executor(options.executor, options.address)
+    dataset, chosen = open_for_suite(data, suite, options.clean)
+    chosen = _changed(chosen, dataset, options, default=suite is None)
+    loaded = [_load(model, dataset, options) for model in models]
+    if options.budget is not None:
+        options = _within_budget(models, loaded, dataset, chosen, options, all_workers=all_workers)
+    return _prepared(models, loaded, dataset, chosen, options, progress)
+
+
+def _load(model: Any, dataset: Dataset, options: RunOptions) -> Model:
+    return load_model(
+        model,
+        options.preprocess,
+        data_size=first_size(dataset),
+        device=options.device,
+        precision=options.precision,
+        batch=options.batch,
+    )
+
+
+def _prepared(
+    models: Sequence[Any],
+    loaded: Sequence[Model],
+    dataset: Dataset,
+    suite: Suite,
+    options: RunOptions,
+    progress: Progress = silent,
+) -> PreparedRuns:
+    plans: list[Plan] = []
+    for model in loaded:
+        surveyed = plans[0].surveyed if plans else ()
+        plans.append(make_plan(model, dataset, suite, options, surveyed=surveyed, progress=progress))
+    if dataset.precomputed is None:
+        check_deterministic(plans[0].conditions, [plan.model.preprocess.geometry for plan in plans])
+    runs = tuple(
+        PlannedRun(planned, folder, _source(model, options.preprocess, planned))
+        for model, planned, folder in zip(models, plans, _folders(plans, options.out), strict=True)
+    )
+    refuse_unshareable(runs)
+    return PreparedRuns(runs, options)
+
+
+def _within_budget(
+    models: Sequence[Any],
+    loaded: Sequence[Model],
+    dataset: Dataset,
+    suite: Suite,
+    options: RunOptions,
+    *,
+    all_workers: bool,
+) -> RunOptions:
+    """The options with the subset that the time budget allows, or that a started run has."""
+    seconds = seconds_in(options.budget or "")
+    if seconds is None:
+        raise UserError(f"{option('budget')} is '{options.budget}'; give a time such as 90s, 10m or 2h.")
+    if options.subset is not None:
+        raise UserError(f"{option('budget')} chooses the subset; leave out {option('subset')}.")
+    total = len(dataset.samples())
+    probing = options.with_changes({"subset": min(PROBED_IMAGES, total), "out": None})
+    probed = _prepared(models, loaded, dataset, suite, probing)
+    if options.out and (begun := stored_subset(_folders([run.plan for run in probed.runs], options.out)[0])):
+        return options.with_changes({"subset": begun})
+    count = probed.default_workers
+    if all_workers:
+        portable = dataset.portable
+        count = usable_workers(total, options.workers, options.executor, options.address, portable=portable)
+    workers = Workers(count, options.executor, options.address)
+    probe, fed = probe_time(probed.runs, workers, included_files())
+    if probe is None:
+        return options
+    return options.with_changes({"subset": affordable_images(probe, seconds, count, total, fed=fed)})
+
+
+def _folders(plans: Sequence[Plan], out: str | Path | None) -> list[Path]:
+    """The run folder of each plan."""
+    if not out:
+        folders = [planned.default_folder() for planned in plans]
+    elif len(plans) == 1:
+        folders = [Path(out)]
+    else:
+        folders = [Path(out) / for_path(planned.model.name) for planned in plans]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise UserError(f"Two models have the run folder {folder}; give models of different names.")
+    return folders
 
 
 def include_plugins(files: Iterable[str | Path]) -> None:
     """Register the plug-ins of the user's own files, also in worker processes."""
-    include_units(map(Path, files))
+    include_files(files)
 
 
 def check_free(folder: str | Path) -> None:
     """Refuse a run folder that another process is writing to."""
     RunFolder(Path(folder)).check_free()
-
-
-def _planned(
-    model: Any,
-    data: str | Path | Dataset,
-    suite: str | Path | Suite | None,
-    options: RunOptions,
-    progress: Progress,
-) -> Plan:
-    dataset, chosen = open_for_suite(data, suite, options.clean)
-    chosen = _changed(chosen, dataset, options, default=suite is None)
-    loaded = load_model(model, options.preprocess, data_size=first_size(dataset))
-    made = make_plan(loaded, dataset, chosen, options, progress=progress)
-    if dataset.precomputed is None:
-        check_deterministic(made.conditions, made.model.preprocess.geometry)
-    return made
 
 
 def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bool) -> Suite:
@@ -207,4 +304,5 @@ def _source(model: Any, preprocess: str | Path | None, planned: Plan) -> ModelSo
     """How a worker loads a plan's model again, or None for a live object."""
     if not isinstance(model, str | Path):
         return None
-    return ModelSource(str(model), None if preprocess is None else str(preprocess), planned.model.probe_size)
+    declared = None if preprocess is None else str(preprocess)
+    return ModelSource(str(model), declared, planned.model.probe_size, planned.model.placement)

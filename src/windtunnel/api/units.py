@@ -24,7 +24,8 @@ from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import Perturbation
 from windtunnel.store.files import write_whole
 from windtunnel.suites.golden_digests import golden_digest, golden_image
-from windtunnel.suites.units import find_unit, include_units, unit_names
+from windtunnel.suites.inclusion import include_files
+from windtunnel.suites.units import find_unit, unit_names
 
 
 def show(
@@ -45,7 +46,7 @@ def show(
         changes: single options by name; they override `options`.
     """
     chosen = options.with_changes(changes)
-    include_units(map(Path, chosen.include))
+    include_files(chosen.include)
     plugin = find_unit(unit)
     target = Path(out or f"{plugin.name}.png")
     check_png(target)

@@ -19,5 +19,7 @@ from windtunnel.options import RunFile, RunOptions
 def command(out: str | None, workers: int, as_json: bool) -> None:
     """Run a small network on 599 scanned digits and write a report; nothing is downloaded."""
     console = Console(stderr=True)
-    run = run_with_progress(console, RunFile("demo", "demo", "demo", RunOptions(out=out, workers=workers)))
-    finish(console, run, as_json=as_json)
+    runs = run_with_progress(
+        console, RunFile(("demo",), "demo", "demo", RunOptions(out=out, workers=workers))
+    )
+    finish(console, runs, as_json=as_json)

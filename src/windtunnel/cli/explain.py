@@ -45,7 +45,7 @@ def command(model: str, image: str, target: str | None, out: str | None, as_json
     """
     path = api.explanation_path(image, out)
     options = ExplainOptions(**given)
-    loaded = api.load_model(model, options.preprocess)
+    loaded = api.load_model(model, options.preprocess, device=options.device)
     with Bar(Console(stderr=True), "covering patches") as bar, redirect_stdout(sys.stderr):
         explanation = api.explain(loaded, image, target, options, progress=bar)
     api.write_explanation(explanation, path)

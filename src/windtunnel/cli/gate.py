@@ -14,13 +14,13 @@ from windtunnel.cli.printing import print_table
 from windtunnel.report.gate_outcome import (
     HEADER,
     INTERVALS,
-    MARKS,
+    OUTCOMES,
     check_cells,
     full_verdict,
     gate_annotations,
     gate_junit,
     gate_markdown,
-    undecided,
+    undecided_sentences,
 )
 from windtunnel.runs import load_run
 
@@ -95,8 +95,8 @@ def print_gate(console: Console, gate: api.Gate) -> None:
     """Print the rules, the outcome of each, and the verdict."""
     print_table(console, HEADER, [check_cells(check) for check in gate.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
-    for text in undecided(gate):
-        console.print(MARKS["unsure"], style="bold yellow", highlight=False, end="  ")
+    for text in undecided_sentences(gate):
+        console.print(OUTCOMES["unsure"], style="bold yellow", highlight=False, end="  ")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for text in gate.warnings:
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)

@@ -57,18 +57,16 @@ def record_options(record: type[Options], without: Sequence[str] = ()) -> Decora
 INCLUDE = click.option(
     "--include",
     multiple=True,
-    metavar="FILE.py",
+    metavar="FILE",
     expose_value=False,
     callback=_register,
     help=RunOptions.field("include").help,
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 GROUP = click_option(RunOptions.field("group"))
-LABELS = click_option(RunOptions.field("labels"))
 
 _SUBJECT: tuple[Decorator, ...] = (
-    click.argument("model", metavar="MODEL"),
-    click.argument("data", metavar="DATA", required=False),
+    click.argument("subject", metavar="MODEL... DATA", nargs=-1, required=True),
     click.option(
         "--suite",
         help="A suite's name or TOML file; default: imagenet-c-quick, or the suite of a precomputed or "
@@ -89,23 +87,21 @@ def run_options(*without: str) -> Decorator:
     return decorate
 
 
-def asked_run(
-    context: click.Context, model: str, data: str | None, suite: str | None, **given: Any
-) -> RunFile:
-    """The requested run: by MODEL and DATA, or by a run file and the options that override it."""
-    if not is_run_file(model, data):
-        if data is None:
-            (argument,) = (parameter for parameter in context.command.params if parameter.name == "data")
-            raise click.MissingParameter(ctx=context, param=argument)
-        return RunFile(model, data, suite, RunOptions(**given))
-    described = read_run_file(model)
+def asked_run(context: click.Context, subject: tuple[str, ...], suite: str | None, **given: Any) -> RunFile:
+    """The requested run: by models and DATA, or by a run file and the options that override it."""
+    *models, data = subject
+    if models:
+        return RunFile(tuple(models), data, suite, RunOptions(**given))
+    if not is_run_file(data):
+        raise click.UsageError(f"Missing argument 'DATA' after MODEL {data}.", context)
+    described = read_run_file(data)
     typed = {
         name: value
         for name, value in given.items()
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
     return RunFile(
-        described.model, described.data, suite or described.suite, described.options.with_changes(typed)
+        described.models, described.data, suite or described.suite, described.options.with_changes(typed)
     )
 
 

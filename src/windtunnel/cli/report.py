@@ -15,10 +15,11 @@ from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.scores import Score
+from windtunnel.report.accuracy_drops import drops_csv
 from windtunnel.report.comparison import comparison_csv
-from windtunnel.report.files import write_several
-from windtunnel.report.markdown import run_markdown, several_markdown
-from windtunnel.report.multi_suite import several_document, shifts_csv
+from windtunnel.report.files import write_multi_run_page
+from windtunnel.report.markdown import multi_run_markdown, run_markdown
+from windtunnel.report.multi_run import multi_run_document
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.runs import Run, load_run
 
@@ -116,16 +117,15 @@ def command(
 
 def _several(several: api.Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     if as_json:
-        print_json(several_document(several))
+        print_json(multi_run_document(several))
     elif as_csv:
         click.echo(
-            comparison_csv(several.comparison) if several.comparison else shifts_csv(several.shifts),
-            nl=False,
+            comparison_csv(several.comparison) if several.comparison else drops_csv(several.shifts), nl=False
         )
     elif as_markdown:
-        click.echo(several_markdown(several), nl=False)
+        click.echo(multi_run_markdown(several), nl=False)
     else:
-        click.echo(str(write_several(several, out)))
+        click.echo(str(write_multi_run_page(several, out)))
 
 
 def explained_reports(
@@ -146,4 +146,6 @@ def explained_reports(
         )
     for line in written.failures:
         console.print(f"{line}; the rest of the report is written.", markup=False, soft_wrap=True)
+    if written.missing_plugins:
+        console.print(written.missing_plugins, markup=False, soft_wrap=True)
     return written

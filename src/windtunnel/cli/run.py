@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ from windtunnel.runs import Run
 def command(context: click.Context, /, explain: bool, as_json: bool, **given: Any) -> None:
     """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
 
+    Several models share the images, which are made once. Each model has its own run folder.
+
     DATA is a folder with one folder per class, a CSV, TSV or JSONL table, a zip or tar, an .npy or .npz
     file, or demo. The same command continues a stopped run. Instead of MODEL and DATA, a TOML file may
     describe the run; options override it.
@@ -42,55 +45,63 @@ def command(context: click.Context, /, explain: bool, as_json: bool, **given: An
     \b
     Examples:
       windtunnel run resnet50.onnx ./val --workers 2
+      windtunnel run before.onnx after.onnx ./val --out runs
       windtunnel run run.toml --seed 3
     """
     console = Console(stderr=True)
     asked = asked_run(context, **given)
-    run = run_with_progress(console, asked)
+    runs = run_with_progress(console, asked)
     finish(
         console,
-        run,
-        explain=asked.model if explain else None,
+        runs,
+        explain=asked.models if explain else None,
         preprocess=asked.options.preprocess,
         as_json=as_json,
     )
 
 
-def run_with_progress(console: Console, asked: RunFile) -> Run:
-    """Plan and execute a run with a progress bar and the expected time."""
-    if asked.options.out is not None:
+def run_with_progress(console: Console, asked: RunFile) -> tuple[Run, ...]:
+    """Plan and execute runs with a progress bar and the expected time."""
+    if asked.options.out is not None and len(asked.models) == 1:
         api.check_free(asked.options.out)
     prepared = plan_with_progress(console, asked)
     workers = prepared.workers
-    print_lines(console, plan_lines(prepared.plan, prepared.folder, workers, prepared.done))
-    if count := prepared.readable_again:
-        images = counted(count, "image")
-        print_lines(
-            console, [("note", f"{images} that failed earlier can be read now and will be scored again.")]
-        )
+    for run in prepared.runs:
+        print_lines(console, plan_lines(run.plan, run.folder, workers, run.finished_predictions()))
+        if count := run.repaired_count():
+            images = counted(count, "image")
+            print_lines(
+                console, [("note", f"{images} that failed earlier can be read now and will be scored again.")]
+            )
     # Text that a model prints must not be mixed with the output of the command.
     with Bar(console, "running") as bar, redirect_stdout(sys.stderr):
         return prepared.execute(workers, bar, lambda time: print_lines(console, [("time", str(time))]))
 
 
-def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRun:
-    """Plan a run with a progress bar of the images that are read."""
+def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRuns:
+    """Plan runs with a progress bar of the images that are read."""
     with Bar(console, "reading image headers") as bar, redirect_stdout(sys.stderr):
-        return api.prepare(asked.model, asked.data, asked.suite, asked.options, bar)
+        return api.prepare(asked.models, asked.data, asked.suite, asked.options, bar, all_workers=True)
 
 
 def finish(
     console: Console,
-    run: Run,
+    runs: Sequence[Run],
     *,
     as_json: bool,
-    explain: str | None = None,
+    explain: Sequence[str] | None = None,
     preprocess: str | Path | None = None,
 ) -> None:
-    """Write the reports and print the headline scores."""
-    scores = run.scores()
-    written = explained_reports(console, run, scores, explain, preprocess)
-    if as_json:
-        print_json(run_document(run.scoring, scores))
+    """Write the reports and print the headline scores of each run, or JSON (a list for several runs)."""
     out = console if as_json else Console()
-    print_lines(out, [*score_lines(run.scoring, scores), ("report", str(written.html))])
+    documents = []
+    for number, run in enumerate(runs):
+        scores = run.scores()
+        written = explained_reports(console, run, scores, explain[number] if explain else None, preprocess)
+        if as_json:
+            documents.append(run_document(run.scoring, scores))
+        if len(runs) > 1:
+            print_lines(out, [("model", run.info.model.name)])
+        print_lines(out, [*score_lines(run.scoring, scores), ("report", str(written.html))])
+    if as_json:
+        print_json(documents[0] if len(runs) == 1 else documents)

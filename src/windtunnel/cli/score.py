@@ -15,7 +15,12 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import headline_titles, metric_named
 from windtunnel.core.progress_bar import Bar
 from windtunnel.options import ScoreOptions
-from windtunnel.report.score_summary import ASKED_HEADER, asked_lines, asked_rows, score_lines
+from windtunnel.report.score_summary import (
+    SELECTED_HEADER,
+    score_lines,
+    selected_score_lines,
+    selected_score_rows,
+)
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.runs import Run, load_run
 
@@ -82,7 +87,7 @@ def command(
     if metrics or as_csv:
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
     else:
-        finish(console, run, as_json=as_json)
+        finish(console, [run], as_json=as_json)
 
 
 def _check_metrics(run: Run, metrics: tuple[str, ...]) -> None:
@@ -102,8 +107,8 @@ def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -
         click.echo(scores_csv(scores), nl=False)
     elif metrics:
         if scores:
-            print_table(Console(), ASKED_HEADER, asked_rows(scores))
-        print_lines(Console(), asked_lines(run.scoring, metrics, scores))
+            print_table(Console(), SELECTED_HEADER, selected_score_rows(scores))
+        print_lines(Console(), selected_score_lines(run.scoring, metrics, scores))
     else:
         headlines = headline_titles()
         others = [

@@ -38,6 +38,10 @@ class ImageError(Exception):
         self.status: Status = status
         self.reason = " ".join(reason.split())
 
+    def __reduce__(self) -> tuple[type[ImageError], tuple[Status, str]]:
+        """Pickle both arguments: pixel workers send failures to the process that predicts."""
+        return type(self), (self.status, self.reason)
+
 
 class RunFailed(_Spelled):
     """Work stopped for a reason other than the user's input; completed shards are kept."""

@@ -9,7 +9,13 @@ from windtunnel.core.errors import UserError
 
 # The requirement of each extra's library, as in pyproject.toml. The library can be installed from PyPI
 # regardless of how windtunnel itself was installed.
-REQUIREMENTS = {"av": "av>=14", "onnx": "onnx>=1.17", "pandas": "pandas>=2.2", "torch": "torch>=2.6"}
+REQUIREMENTS = {
+    "av": "av>=14",
+    "onnx": "onnx>=1.17",
+    "pandas": "pandas>=2.2",
+    "ray": "ray>=2.50",
+    "torch": "torch>=2.6",
+}
 MOST_SHOWN = 200
 
 

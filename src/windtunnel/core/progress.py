@@ -12,7 +12,10 @@ class Progress(Protocol):
     """
 
     def __call__(self, done: int, total: int, failed: int = 0, /) -> None:
-        """Add `done` finished items of `total`, of which `failed` have failed."""
+        """Add `done` finished items of `total`, of which `failed` have failed.
+
+        Both are negative if a worker was lost and the items of its unfinished chunk are repeated.
+        """
 
 
 def silent(done: int, total: int, failed: int = 0, /) -> None:

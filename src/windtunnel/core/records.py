@@ -16,6 +16,7 @@ import msgspec
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import Projection
+from windtunnel.core.placement import CPU, DEFAULT_PRECISION
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -203,6 +204,9 @@ class Recipe(Record, frozen=True):
         keep: the conditions for which all outputs are stored.
         batch, chunk: images in a batch and in a shard.
         task: what the model predicts.
+        device: the kind of device it computed on, or execution providers; `cpu` also for models whose own
+            code chooses the device.
+        precision: `float32` for the model's own types, `float16` or `bfloat16` under autocast.
     """
 
     model: ModelRecipe
@@ -217,6 +221,8 @@ class Recipe(Record, frozen=True):
     batch: int
     chunk: int
     task: str = DEFAULT_TASK
+    device: str = CPU
+    precision: str = DEFAULT_PRECISION
 
     @property
     def counted_classes(self) -> int:
@@ -253,6 +259,7 @@ class DataInfo(Record, frozen=True):
         order: where the order of the classes comes from.
         classes: the classes that are scored.
         clean: location of the clean images of a precomputed or natural set, if they were given.
+        layout: the third-party dataset layout that opened the data; "" for a shipped one.
     """
 
     name: str
@@ -260,6 +267,7 @@ class DataInfo(Record, frozen=True):
     order: str
     classes: tuple[str, ...]
     clean: str = ""
+    layout: str = ""
 
 
 class ScoringInfo(Record, frozen=True):
@@ -286,6 +294,7 @@ class RunInfo(Record, frozen=True):
         remarks: notes for the reader.
         versions: versions of windtunnel and of the libraries that determine pixels and predictions.
         ignored_rows: number of rows of a predictions file outside the run's images, by reason.
+        hardware: the name of the accelerator, if it is known.
     """
 
     model: ModelInfo
@@ -297,6 +306,7 @@ class RunInfo(Record, frozen=True):
     remarks: tuple[str, ...]
     versions: dict[str, str]
     ignored_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    hardware: str = ""
 
 
 def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:
@@ -306,6 +316,15 @@ def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, st
         (name, settings[name], other_settings[name])
         for name in settings
         if settings[name] != other_settings.get(name, settings[name])
+    ]
+
+
+def differing_arithmetic(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:
+    """Device and precision if two recipes differ in them: name, value in one, value in the other."""
+    return [
+        (name, getattr(recipe, name), getattr(other, name))
+        for name in ("device", "precision")
+        if getattr(recipe, name) != getattr(other, name)
     ]
 
 

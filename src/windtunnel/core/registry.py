@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +26,7 @@ class Plugin:
     """Something that windtunnel finds by name, declared in its own file together with its facts.
 
     Every kind of plug-in is a subclass that has a `name`. Shipped ones are in the folder of their kind.
-    Others come from an entry point of the group `windtunnel.<kind>s` or from a file given to `include`.
+    Others come from an entry point of the group `windtunnel.<kind>s` or from a file given to `--include`.
     """
 
     if TYPE_CHECKING:  # a property would be the default value of a dataclass field
@@ -48,7 +51,7 @@ class Registry(Generic[P]):
         self._package = package
         self._type = type_
         self._separator = separator
-        self._added: dict[str, P] = {}
+        self._added: dict[str, Path] = {}
         self._loaded: dict[str, P] = {}
         _REGISTRIES[type_] = self
 
@@ -80,21 +83,48 @@ class Registry(Generic[P]):
         return [self.get(name) for name in self.names()]
 
     def add(self, plugin: P, source: Path) -> None:
-        """Add a plug-in that the file `source` declares."""
-        if plugin.name in self._shipped:
+        """Add a plug-in that the file `source` declares; a name that something else has is refused.
+
+        The same file may be added again after an edit.
+        """
+        earlier = self._added.get(plugin.name)
+        replaced = earlier is not None and (not earlier.is_file() or earlier.samefile(source))
+        if plugin.name in self and not replaced:
             raise UserError(
-                f"{source} declares the {self.kind} '{plugin.name}', which windtunnel already has; "
-                "choose another name."
+                f"{source} declares the {self.kind} '{plugin.name}', which {self.source(plugin.name)} "
+                "already has; choose another name."
             )
-        self._added[plugin.name] = self._loaded[plugin.name] = plugin
+        self._added[plugin.name] = source.resolve()
+        self._loaded[plugin.name] = plugin
+
+    def source(self, name: str) -> str:
+        """Where a plug-in comes from: `windtunnel`, the name of another package, or a file; "" if unknown."""
+        if name in self._added:
+            file, here = self._added[name], Path.cwd()
+            return str(file.relative_to(here) if file.is_relative_to(here) else file)
+        if name in self._shipped:
+            return "windtunnel"
+        return ", ".join(map(_package_of, self._entry_points.get(name, ())))
 
     def _load(self, name: str) -> object:
+        entries = self._entry_points.get(name, [])
+        owners = ["windtunnel"] * (name in self._shipped) + [_package_of(entry) for entry in entries]
+        if len(owners) > 1:
+            raise UserError(
+                f"The {self.kind} '{name}' is declared by {' and '.join(owners)}; uninstall the package that "
+                "you do not need, or give the plug-in another name."
+            )
         if name in self._shipped:
-            stem = self._shipped[name]
-            return getattr(importlib.import_module(f"{self._package}.{stem}"), stem)
-        if name in self._entry_points:
-            return self._entry_points[name].load()
+            return self._load_shipped(self._shipped[name])
+        if entries:
+            return self._load_entry_point(entries[0])
         raise unknown_name(self.kind, name, self.names(), self.command)
+
+    def _load_shipped(self, stem: str) -> object:
+        return getattr(importlib.import_module(f"{self._package}.{stem}"), stem)
+
+    def _load_entry_point(self, entry: importlib.metadata.EntryPoint) -> object:
+        return entry.load()
 
     @cached_property
     def _shipped(self) -> dict[str, str]:
@@ -104,9 +134,11 @@ class Registry(Generic[P]):
         return {stem.replace("_", self._separator): stem for stem in stems}
 
     @cached_property
-    def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
-        group = f"windtunnel.{self.kind.replace(' ', '_')}s"
-        return {entry.name: entry for entry in importlib.metadata.entry_points(group=group)}
+    def _entry_points(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
+        entries: dict[str, list[importlib.metadata.EntryPoint]] = {}
+        for entry in importlib.metadata.entry_points(group=f"windtunnel.{self.kind.replace(' ', '_')}s"):
+            entries.setdefault(entry.name, []).append(entry)
+        return entries
 
     def _checked(self, plugin: object, name: str) -> P:
         if not isinstance(plugin, self._type):
@@ -120,13 +152,16 @@ _REGISTRIES: dict[type[Plugin], Registry[Any]] = {}
 _INCLUDED: dict[Path, None] = {}
 
 
-def include(path: str | Path) -> list[str]:
+def include_python(path: Path, content: bytes | None = None) -> list[str]:
     """Add the plug-ins of any kind that a user's Python file declares; returns their names.
 
     Plug-ins that the file only imports are not added.
+
+    Args:
+        path: the file.
+        content: its content, if the file is on another machine; `path` is its full path there.
     """
-    path = Path(path)
-    module = import_file(path)
+    module = import_file(path, content)
     declared = [value for value in vars(module).values() if isinstance(value, Plugin)]
     imported = {
         id(value)
@@ -139,7 +174,6 @@ def include(path: str | Path) -> list[str]:
     for plugin in plugins:
         _registry_of(plugin).add(plugin, path)
     if plugins:
-        _INCLUDED.pop(path.resolve(), None)  # if two files declare the same name, the last one counts
         _INCLUDED[path.resolve()] = None
     return sorted(plugin.name for plugin in plugins)
 
@@ -169,6 +203,11 @@ def files_digest(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
+def _package_of(entry: importlib.metadata.EntryPoint) -> str:
+    """The name of the installed package that publishes an entry point."""
+    return entry.dist.name if entry.dist else entry.value
+
+
 def _registry_of(plugin: Plugin) -> Registry[Any]:
     for type_ in type(plugin).__mro__:
         if type_ in _REGISTRIES:
@@ -176,16 +215,22 @@ def _registry_of(plugin: Plugin) -> Registry[Any]:
     raise UserError(f"'{plugin.name}' is a {type(plugin).__name__}, which is not a kind of plug-in.")
 
 
-def import_file(path: Path) -> ModuleType:
-    """Import a Python file by its path; an unchanged file gives the same module."""
-    path = path.resolve()
-    if not path.is_file():
-        raise UserError(f"No such file: {path}.")
-    content = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    name = f"windtunnel_included_{path.stem}_{digest64(str(path), content):016x}"
+def import_file(path: Path, content: bytes | None = None) -> ModuleType:
+    """Import a Python file by its path; an unchanged file gives the same module.
+
+    Given the content of a file of another machine, the module has the same name as there, so that objects of
+    its classes can be sent. The file itself is read if it is here and has that content; else a copy is.
+    """
+    if content is None:
+        path = path.resolve()
+        if not path.is_file():
+            raise UserError(f"No such file: {path}.")
+        content = path.read_bytes()
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    name = f"windtunnel_included_{path.stem}_{digest64(str(path), digest):016x}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, _local_file(path, content))
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is not a Python file; give a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
@@ -201,3 +246,14 @@ def import_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}.") from error
     return module
+
+
+def _local_file(path: Path, content: bytes) -> Path:
+    """The file, or a copy with that content which is deleted when this process ends."""
+    if path.is_file() and path.read_bytes() == content:
+        return path
+    folder = tempfile.mkdtemp(prefix="windtunnel-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = Path(folder, path.name)
+    copy.write_bytes(content)
+    return copy

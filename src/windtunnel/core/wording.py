@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -29,3 +33,20 @@ def duration(seconds: float) -> str:
         return f"{hours} h {rest} min" if rest else f"{hours} h"
     days, hours = divmod(round(minutes / 60), 24)
     return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def seconds_in(text: str) -> float | None:
+    """The seconds of a length of time such as `90s`, `10m`, `1.5h` or `2h30m`; None for other text."""
+    parts = _PART.findall(text.lower())
+    if not parts or "".join(number + unit for number, unit in parts) != text.lower().replace(" ", ""):
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts) or None
+
+
+def byte_size(count: float) -> str:
+    """A number of bytes, rounded: `640 kB`, `12 MB`, `3.4 GB`."""
+    for unit in ("kB", "MB", "GB"):
+        count /= 1000
+        if count < 999.5 or unit == "GB":
+            break
+    return f"{count:.1f} {unit}" if count < 9.95 else f"{count:,.0f} {unit}"

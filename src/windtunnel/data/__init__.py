@@ -55,7 +55,10 @@ class Dataset:
         portable: whether a worker process can open the images too.
         parallel_reads: whether several threads can read at once.
         natural: the facts of a natural set such as ImageNet-A; None for other datasets.
+        layout: the third-party layout that opened the dataset; "" for shipped ones.
     """
+
+    layout = ""
 
     if TYPE_CHECKING:  # subclasses have fields, attributes or properties of these names
 

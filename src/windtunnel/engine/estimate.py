@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 import signal
 import sys
 import time
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import numpy as np
 
@@ -21,12 +19,17 @@ from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Chunk, Sent, single_threaded, start_uninterruptible
-from windtunnel.engine.work import Work, fitted
+from windtunnel.engine.jobs import Sent
+from windtunnel.engine.pixels import PixelWork, numerics_of
+from windtunnel.engine.scoring_jobs import LoadedScoring
+from windtunnel.engine.work import Work
+from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.models import Model, ModelSource, load_model
+from windtunnel.models import Model, load_model
+from windtunnel.models.memory import predict_within_memory
 from windtunnel.models.numerics import variant_of
 
 # A probe stops after this many seconds of making images.
@@ -42,15 +45,17 @@ FEW_CONDITIONS = 0.5
 
 @dataclass(frozen=True)
 class Probe:
-    """The measured time per prediction in one process.
+    """The measured time per image, under all conditions, in one process.
 
     Attributes:
-        seconds: seconds per prediction.
+        making: seconds for making what the models see of it.
+        predicting: seconds for predicting it by every model.
         timed: number of timed predictions.
         rough: whether too few predictions, or too few conditions, were timed for a reliable estimate.
     """
 
-    seconds: float
+    making: float
+    predicting: float
     timed: int
     rough: bool
 
@@ -80,10 +85,11 @@ class Expected:
         )
 
 
-def expected(probe: Probe | None, missing: Sequence[Chunk], views: int, workers: int) -> Expected | None:
+def expected(probe: Probe | None, missing: Sequence[Chunk], workers: int, *, fed: bool) -> Expected | None:
     """The expected duration of the missing chunks; None without a probe or without missing chunks.
 
-    A chunk is the work of one process.
+    A chunk is the work of one process. If the models are fed, workers make images while this process
+    predicts: the slower of the two decides.
     """
     if probe is None or not missing:
         return None
@@ -91,7 +97,11 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], views: int, workers:
     sizes = [sum(image.status == "ok" for image in chunk.images) for chunk in missing]
     # No worker is done before its last chunk is.
     images = max(sum(sizes) / busy, max(sizes))
-    return Expected(images * views * probe.seconds, busy, probe.timed, probe.rough)
+    if fed:
+        seconds = max(images * probe.making, sum(sizes) * probe.predicting)
+    else:
+        seconds = images * (probe.making + probe.predicting)
+    return Expected(seconds, busy, probe.timed, probe.rough)
 
 
 def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
@@ -101,74 +111,78 @@ def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
     return tuple(readable[place] for place in places if readable)
 
 
-def measure(work: Work, model: Model, images: Sequence[Surveyed]) -> Probe | None:
+def measure(works: Sequence[Work], models: Sequence[Model], images: Sequence[Surveyed]) -> Probe | None:
     """Time making and predicting these images under as many conditions as the budget allows.
 
     One-time costs of a condition or a network are not counted. Conditions beyond the budget are assumed to
-    cost the mean of the others. None if no image can be made, or if the model fails; the run reports why.
+    cost the mean of the others. Images are assumed to be those of the first work. None if no image can be
+    made, or if a model fails; the run reports why.
     """
+    pixels = works[0].pixels
     begun, making, timed = time.perf_counter(), 0.0, 0
     made: list[Image] = []
     costs: dict[str, list[float]] = {}  # seconds, by the id of a condition
     # The id of a condition is a digest: in its order the first few are a random choice.
-    order = sorted(work.conditions, key=lambda condition: condition.id)
+    order = sorted(pixels.conditions, key=lambda condition: condition.id)
     with pillow_quiet():
         for image in images:
-            source = Source(work.dataset, image)
+            source = Source(pixels.dataset, image)
             for condition in order:
                 if timed and (making > BUDGET_SECONDS or time.perf_counter() - begun > LIMIT_SECONDS):
                     break
                 try:
                     if condition.id not in costs:
-                        _use_once(condition, work, model, image)
+                        _use_once(condition, pixels, image)
                     start = time.perf_counter()
-                    views = _images_under(source, condition, work, model)
+                    views = _images_under(source, condition, pixels)
                 except ImageError:
                     continue
                 seconds = time.perf_counter() - start
                 costs.setdefault(condition.id, []).append(seconds)
                 making += seconds
                 timed += len(views)
-                made += views[: max(0, model.batch - len(made))]
-    predicting = _predicting(work, model, made)
+                made += views[: max(0, models[0].batch - len(made))]
+    predicting = _predicting(works, models, made)
     if predicting is None:
         return None
     # Each condition counts once, however many images of it were timed.
-    per_image = sum(sum(seconds) / len(seconds) for seconds in costs.values())
+    mean_costs = sum(sum(seconds) / len(seconds) for seconds in costs.values())
     rough = timed < FEW_PREDICTIONS or len(costs) < FEW_CONDITIONS * len(order)
-    views_per_image = sum(condition.frames for condition in order if condition.id in costs)
-    return Probe(per_image / views_per_image + predicting, timed, rough)
+    views_timed = sum(condition.frames for condition in order if condition.id in costs)
+    return Probe(mean_costs / views_timed * len(pixels.views), predicting, timed, rough)
 
 
-def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -> None:
+def _use_once(condition: Condition, pixels: PixelWork, image: Surveyed) -> None:
     """Import and compile what a condition needs for its first image only."""
     if not condition.is_corrupted:
-        _images_under(Source(work.dataset, image), condition, work, model)
-    elif work.dataset.precomputed is None:
+        _images_under(Source(pixels.dataset, image), condition, pixels)
+    elif pixels.dataset.precomputed is None:
         warm_up([condition])
 
 
-def _images_under(source: Source, condition: Condition, work: Work, model: Model) -> list[Image]:
+def _images_under(source: Source, condition: Condition, pixels: PixelWork) -> list[Image]:
     """The model's inputs for one image under a condition."""
-    geometry = work.geometry_of(condition, model)
-    return [fitted(image, model) for image in frames_under(source, condition, geometry, work.seed)]
+    geometry = pixels.geometry_of(condition)
+    return [pixels.fitted(image) for image in frames_under(source, condition, geometry, pixels.seed)]
 
 
-def _predicting(work: Work, model: Model, images: Sequence[Image]) -> float | None:
-    """Seconds per prediction, each with the numerics of its condition.
+def _predicting(works: Sequence[Work], models: Sequence[Model], images: Sequence[Image]) -> float | None:
+    """Seconds for all predictions of one image by every model, each with the numerics of its condition.
 
-    None if there are no images, or if the model fails on them.
+    None if there are no images, or if a model fails on them.
     """
-    views = Counter(map(work.numerics, range(len(work.views))))
+    if not images:
+        return None
+    seconds = 0.0
     try:
-        seconds = {
-            numerics: _seconds_per_image(variant_of(model, numerics) if numerics else model, images)
-            for numerics in views
-            if images
-        }
+        for work, model in zip(works, models, strict=True):
+            inputs = [work.pixels.fitted(image) for image in images]
+            for numerics, views in Counter(numerics_of(view) for view, _ in work.pixels.views).items():
+                network = variant_of(model, numerics) if numerics else model
+                seconds += views * _seconds_per_image(network, inputs)
     except Exception:  # the model's own code; the run reports it
         return None
-    return sum(seconds[name] * count for name, count in views.items()) / views.total() if seconds else None
+    return seconds
 
 
 def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
@@ -177,17 +191,15 @@ def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
     batch = np.stack(same_size[: network.batch])
     network.predict(batch[:1])
     start = time.perf_counter()
-    network.predict(batch)
+    predict_within_memory(network, batch)
     return (time.perf_counter() - start) / len(batch)
 
 
-def warm_up_and_measure_apart(
-    work: Work, source: ModelSource, images: Sequence[Surveyed], includes: Sequence[Path]
-) -> Probe | None:
+def warm_up_and_measure_apart(job: LoadedScoring, images: Sequence[Surveyed]) -> Probe | None:
     """Compile what conditions need and measure, in a separate process with one thread, like a worker."""
     context = multiprocessing.get_context("spawn")
     parent_pipe, child_pipe = context.Pipe(duplex=False)
-    sent = Sent(tuple(includes), pickle.dumps((work, source, tuple(images))))
+    sent = Sent.packed((job, tuple(images)), job.needs.includes)
     process = context.Process(target=_measure_apart, args=(child_pipe, sent))
     start_uninterruptible(process)
     child_pipe.close()
@@ -205,9 +217,10 @@ def warm_up_and_measure_apart(
 def _measure_apart(pipe: Connection, sent: Sent) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports an interruption
     with redirect_stdout(sys.stderr):
-        work, source, images = sent.received()
-        if work.dataset.precomputed is None:
-            warm_up(work.conditions)
-        model = load_model(source)
-        single_threaded()  # after the model has imported its libraries, as in workers
-        pipe.send(measure(work, model, images))
+        job, images = sent.received()
+        for work in job.works:
+            if work.pixels.dataset.precomputed is None:
+                warm_up(work.pixels.conditions)
+        models = [load_model(source) for source in job.sources]
+        single_threaded()  # after the models have imported their libraries, as in workers
+        pipe.send(measure(job.works, models, images))

@@ -15,6 +15,7 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import needing
 from windtunnel.core.option_names import option
+from windtunnel.core.placement import DEFAULT_PRECISION
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import DataRecipe, ProjectionRecipe, Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
@@ -25,7 +26,7 @@ from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_col
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.survey import survey
-from windtunnel.engine.pool import Chunk
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
 from windtunnel.options.run import KEEP, RunOptions
@@ -90,7 +91,7 @@ class Plan:
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
         parts = (self.model.name, self.dataset.name, self.suite.name, self.recipe.digest[:8])
-        return Path(RUNS_FOLDER) / "-".join(_for_path(part) for part in parts)
+        return Path(RUNS_FOLDER) / "-".join(for_path(part) for part in parts)
 
 
 def make_plan(
@@ -100,12 +101,13 @@ def make_plan(
     options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
     *,
     present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
+    surveyed: Sequence[Surveyed] = (),
     progress: Progress = silent,
 ) -> Plan:
     """Check that model, data and suite fit, survey every image, and divide the work into chunks.
 
     Everything that can be refused is refused here, before any prediction. `present` selects the suite's
-    conditions that have predictions.
+    conditions that have predictions; `surveyed` are the images, if the plan of another model has them.
     """
     _refuse_mistakes(dataset, suite, options)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
@@ -121,7 +123,7 @@ def make_plan(
     chosen = dataset.subset(samples, subset, options.seed)
     frames = _frames_of(dataset, chosen)
     notes = [*mapping.notes, *dataset.subset_notes(chosen), *mapping.unused_notes]
-    surveyed = tuple(survey(dataset, chosen, progress))
+    surveyed = tuple(surveyed or survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     grouping, video_notes = _grouping(options.group or "", frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
@@ -143,6 +145,7 @@ def make_plan(
         missing=tuple(missing),
         remarks=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
         versions=versions_for(conditions),
+        hardware=model.hardware,
     )
     chunks = _chunks(surveyed, recipe.chunk, recipe.digest)
     return Plan(
@@ -181,6 +184,8 @@ def _recipe(
         batch=model.batch,
         chunk=options.chunk or chunk_size(data.count, views),
         task=TASKS.get(model.task).name,
+        device=model.placement.kind,
+        precision=model.placement.precision or DEFAULT_PRECISION,
     )
 
 
@@ -326,7 +331,8 @@ def chunk_size(images: int, views: int) -> int:
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))
 
 
-def _for_path(text: str) -> str:
+def for_path(text: str) -> str:
+    """A name as part of a path."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-") or "run"
 
 

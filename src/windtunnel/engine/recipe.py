@@ -90,6 +90,7 @@ def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataIn
         order=called.order,
         classes=tuple(space.classes),
         clean=dataset.given_clean.location if dataset.given_clean else "",
+        layout=dataset.layout,
     )
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import deque
 
 from windtunnel.core.errors import ImageError
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_under
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import Plan
-from windtunnel.engine.pool import Chunk
 from windtunnel.store.folder import RunFolder
 
 # The statuses of images that could not be read; failures of the model are not tried again.

@@ -33,8 +33,8 @@ from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
 from windtunnel.store.folder import RunFolder
 from windtunnel.suites.default_suite import open_for_suite
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
-from windtunnel.suites.units import include_units
 from windtunnel.tasks.classification.postprocessing import TOP_K
 
 
@@ -82,7 +82,7 @@ def score_predictions(
     progress: Progress = silent,
 ) -> Path:
     """Make a run from imported predictions and return its folder; see `api.score_predictions`."""
-    include_units(map(Path, options.include))
+    include_files(options.include)
     outputs, labels, out = options.outputs, options.labels, options.out
     dataset, chosen = open_for_suite(data, suite, options.clean, usual="imagenet-c")
     natural = natural_set(chosen.natural) if chosen.natural else None

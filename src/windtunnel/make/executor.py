@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,11 +24,12 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
+from windtunnel.engine.executors import Workers
 from windtunnel.engine.images import Source
-from windtunnel.engine.local_executor import opencv_on_one_thread
-from windtunnel.engine.pool import Advance, Chunk, work_in_processes
-from windtunnel.engine.work import warm_up_apart
+from windtunnel.engine.jobs import Needs, local_paths
+from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
@@ -55,7 +55,7 @@ def make(
     plan: MakePlan,
     out: Path,
     *,
-    workers: int = 1,
+    workers: Workers = Workers(),  # noqa: B008 (frozen)
     includes: tuple[Path, ...] = (),
     checking: Progress = silent,
     progress: Progress = silent,
@@ -65,17 +65,12 @@ def make(
     Args:
         plan: the set.
         out: its folder; created, or continued if it has the same recipe.
-        workers: 1 works in this process; more start as many processes.
+        workers: how many, and where.
         includes: files of the user's units, which workers need too.
         checking: counts stored chunks that were checked.
         progress: counts written images.
     """
-    if workers < 1:
-        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
-    if workers > 1 and not plan.dataset.portable:
-        raise UserError(
-            f"A live Python array cannot be sent to worker processes; use {option('workers', 1)}."
-        )
+    workers.check(portable=plan.dataset.portable, live="A live Python array")
     check_target(plan, out)
     layout = _layout(plan)
     with SetFolder(out).locked():
@@ -90,18 +85,21 @@ def make(
         left = sum(len(chunk.images) * count_views(pending[chunk.name]) for chunk in missing)
         progress(plan.files - left, plan.files)
         if missing:
-            if workers > 1:
+            executor = workers.executor_for(len(missing))
+            if executor.separate:
                 warm_up_apart(plan.conditions, includes)
             split = plan.recipe.split or SPLITS[0]
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
-                includes,
+                _needs(plan, out, includes),
             )  # fmt: skip
             stored_files = plan.files - left
+
+            def advance(done: int, failed: int) -> None:
+                progress(done, plan.files, failed)
+
             try:
-                for chunk, pieces in _made(
-                    job, missing, workers, lambda done, failed: progress(done, plan.files, failed)
-                ):
+                for chunk, pieces in executor.work(job, missing, workers.count, advance, workers.address):
                     _add_to_table(out, chunk, manifest, pieces)
                     stored_files += len(chunk.images) * count_views(pending[chunk.name])
             except BaseException as error:
@@ -125,15 +123,11 @@ def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[C
     return pending
 
 
-def _made(
-    job: Making, missing: list[Chunk], workers: int, advance: Advance
-) -> Iterator[tuple[Chunk, list[Piece]]]:
-    if workers > 1 and len(missing) > 1:
-        yield from work_in_processes(job, missing, workers, advance)
-        return
-    with opencv_on_one_thread():
-        for chunk in missing:
-            yield chunk, job.make(chunk, advance)
+def _needs(plan: MakePlan, out: Path, includes: tuple[Path, ...]) -> Needs:
+    """What workers need: the source images, files of the conditions' settings, and the set's folder."""
+    settings = [str(value) for condition in plan.conditions for value in condition.settings.values()]
+    inputs = local_paths([plan.dataset.location, *settings])
+    return Needs(includes, inputs, out.absolute(), plan.info.versions)
 
 
 def check_target(plan: MakePlan, out: Path) -> None:

@@ -19,9 +19,9 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.survey import survey
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
-from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import versions_for
 from windtunnel.imaging.geometry import Geometry, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, MAX_PIXELS, UNIT_PIXELS, pillow_quiet
@@ -109,6 +109,8 @@ def plan_make(
     canvas = choose_canvas(suite, {(image.width, image.height) for image in readable}, Geometry())
     layout = settled_layout(layout, suite, canvas)
     suite, notes = _available(suite, canvas, readable)
+    conditions = _conditions(suite, canvas, options)
+    check_deterministic(conditions)
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
     used = sorted({label for sample in samples for label in sample.labels})
@@ -118,8 +120,6 @@ def plan_make(
     folders = class_folders(dataset.label_space, space, made)
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
     notes += [*label_notes, *(folders.notes if in_folders else ())]
-    conditions = _conditions(suite, canvas, options)
-    check_deterministic(conditions)
     if layout == "arrays":
         _check_arrays(suite, images, canvas)
     names = image_names(layout, images, folders.names)

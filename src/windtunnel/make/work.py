@@ -11,9 +11,10 @@ from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Advance, Chunk, Labour
+from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.imagenet_s import training_image
@@ -33,7 +34,7 @@ class Making:
         names: names of the images in the set, by id.
         split: `val` for canvases, `train` for random resized crops.
         pending: the conditions to make, by chunk.
-        includes: files of the user's plug-ins.
+        needs: the user's plug-ins, the source images and the set's folder.
     """
 
     dataset: Dataset
@@ -44,9 +45,9 @@ class Making:
     names: dict[str, str]
     split: str
     pending: dict[str, tuple[Condition, ...]]
-    includes: tuple[Path, ...]
+    needs: Needs
 
-    def begin(self) -> Labour:
+    def begin(self) -> ItemFunction[Chunk]:
         """Nothing has to be loaded."""
         return self.make
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.core.records import differing_settings
+from windtunnel.core.records import differing_arithmetic, differing_settings
 from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
 if TYPE_CHECKING:
@@ -49,6 +49,19 @@ def why_conditions_differ(runs: Sequence[ScoredRun]) -> str:
         for name, value, other in differing_settings(first.recipe, run.recipe)
     }
     return ", ".join(differences.values())
+
+
+def arithmetic_note(runs: Sequence[ScoredRun]) -> str:
+    """A note on runs that computed on another device or in another precision than the first, or ""."""
+    first = runs[0]
+    differences = [
+        f"{name} {value} in {first.path} and {other} in {run.path}"
+        for run in runs[1:]
+        for name, value, other in differing_arithmetic(first.recipe, run.recipe)
+    ]
+    if not differences:
+        return ""
+    return f"Different arithmetic: {', '.join(differences)}. It may change predictions by itself."
 
 
 def why_outputs_differ(runs: Sequence[ScoredRun]) -> str:

@@ -6,13 +6,15 @@ import copy
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K
+from windtunnel.core.option_names import option
+from windtunnel.core.placement import AUTO, DEFAULT_PRECISION, Placement
 from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
@@ -53,6 +55,10 @@ class Model:
         probe_size: height and width of the images it was tested on, if it declares no size; else None.
         kind_title: the name of the kind in texts, if it differs from `kind`.
         task: what it predicts.
+        owns_device: whether it predicts on a device that one process should own.
+        placement: its device, precision and requested batch size; device `auto` if it chooses that itself.
+        hardware: the name of its accelerator, if it is known.
+        fitting_batch: the number of images that fit into memory, if a batch did not; else None.
     """
 
     name: str
@@ -73,6 +79,10 @@ class Model:
     probe_size: Size | None = None
     kind_title: str = ""
     task: str = DEFAULT_TASK
+    owns_device: bool = False
+    placement: Placement = Placement()
+    hardware: str = ""
+    fitting_batch: int | None = None
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""
@@ -82,6 +92,27 @@ class Model:
         """The same model with other preprocessing."""
         other = copy.copy(self)
         other.preprocess = preprocess
+        return other
+
+    def placed(self, placement: Placement) -> Model:
+        """The same model on another device, in another precision or with another batch size.
+
+        Kinds that support devices override it; others refuse all but a batch size.
+        """
+        wanted = placement.completed_by(self.placement)
+        if wanted.device != AUTO or wanted.precision != DEFAULT_PRECISION:
+            raise UserError(
+                f"{self.name} is a model of kind {self.kind}, whose own code chooses device and precision; "
+                f"leave {option('device')} and {option('precision')} out."
+            )
+        return self if wanted.batch in (None, self.batch) else self._at(wanted, self.batch)
+
+    def _at(self, placement: Placement, cpu_batch: int, hardware: str = "") -> Self:
+        """A copy with the facts of a placement; it takes `cpu_batch` images in one call on the CPU."""
+        other = copy.copy(self)
+        other.placement, other.hardware, other.fitting_batch = placement, hardware, None
+        other.batch = placement.batch_size(cpu_batch)
+        other.owns_device = placement.accelerated or (self.owns_device and placement.device == AUTO)
         return other
 
     def variant(self, name: str) -> Model:
@@ -121,6 +152,7 @@ class ModelSource:
     spec: str
     preprocess: str | None = None
     data_size: Size | None = None
+    placement: Placement = Placement()  # noqa: RUF009 (frozen)
 
 
 def load_model(
@@ -128,6 +160,9 @@ def load_model(
     preprocess: str | Path | None = None,
     *,
     data_size: Size | None = None,
+    device: str = AUTO,
+    precision: str | None = None,
+    batch: int | None = None,
 ) -> Model:
     """Load a model.
 
@@ -137,20 +172,29 @@ def load_model(
         preprocess: a preset's name or a TOML file; else the TOML next to the model file; else the default.
         data_size: height and width of the data's images, for testing a model that declares no size (rule
             `none`) and does not take 224 pixels.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`, or ONNX Runtime's execution providers separated by commas.
+            `auto` leaves a live torch module where it is; ONNX files and the modules of factories are placed
+            on a CUDA device if there is one.
+        precision: `float32`, `float16` or `bfloat16`, for torch modules.
+        batch: images in one call.
     """
+    return _loaded(model, preprocess, data_size, Placement.asked(device, precision, batch))
+
+
+def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, placement: Placement) -> Model:
     from windtunnel.models.kinds import kind_of, load_with, unknown_model
     from windtunnel.models.python import live_origin, not_a_model
 
     if isinstance(model, Model):
-        return model
+        return model.placed(placement)
     if isinstance(model, ModelSource):
-        return load_model(model.spec, model.preprocess, data_size=model.data_size)
+        return _loaded(model.spec, model.preprocess, model.data_size, model.placement)
     is_text = isinstance(model, str | Path)
     if not is_text and hasattr(model, "predict") and hasattr(model, "fingerprint"):
-        return LiveModel(model)
+        return LiveModel(model).placed(placement)
     kind = kind_of(model)
     if kind is not None:
-        return load_with(kind, model, preprocess, data_size)
+        return load_with(kind, model, preprocess, data_size).placed(placement)
     if is_text:
         raise unknown_model(str(model))
     raise not_a_model(live_origin(model, preprocess, data_size).name, model)

@@ -1,4 +1,4 @@
-"""ONNX files on ONNX Runtime, CPU, one thread: bit-identical for any number of workers."""
+"""ONNX files on ONNX Runtime; on the CPU with one thread, bit-identical for any number of workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.option_names import option
+from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, PROVIDERS, Placement
 from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_images
+from windtunnel.models.devices import execution_providers, refuse_fallback, warn_of_cpu
 from windtunnel.models.kinds import SHIPPED_FORMS, file_digest
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
@@ -80,8 +83,39 @@ class OnnxModel(Model):
         other = copy.copy(self)
         other.name = name
         other.batch = batch
-        other._session = open_session(self._path, graph)
+        other._session = open_session(self._path, graph, self.placement)
         return other
+
+    def placed(self, placement: Placement) -> Model:
+        """The same network by another execution provider."""
+        wanted = placement.completed_by(self.placement)
+        if wanted.precision != DEFAULT_PRECISION:
+            raise UserError(
+                f"{self._path.name} computes in the types of its graph, and {option('precision')} is "
+                f"'{wanted.precision}'; export the network in that precision, or measure what half precision "
+                f"costs with {option('only', ['numerics=float16'])}."
+            )
+        if wanted.device == AUTO:
+            device, session = self._automatic()
+        elif wanted.device == self.placement.device or not (wanted.accelerated or self.owns_device):
+            device, session = wanted.device, self._session
+        else:
+            device, session = wanted.device, open_session(self._path, placement=wanted)
+        fixed = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else None
+        other = self._at(replace(wanted, device=device, batch=wanted.batch or fixed), DYNAMIC_BATCH)
+        other._session = session
+        return other
+
+    def _automatic(self) -> tuple[str, Any]:
+        """CUDA if ONNX Runtime has it and can load it, else the CPU; with a session there."""
+        import onnxruntime
+
+        if PROVIDERS["cuda"] in onnxruntime.get_available_providers():
+            try:
+                return "cuda", open_session(self._path, placement=Placement("cuda"))
+            except UserError:
+                warn_of_cpu()
+        return CPU, self._session
 
     def variant(self, name: str) -> Model:
         """The same network in other arithmetic (`float16`, `int8`), cached."""
@@ -123,8 +157,8 @@ def in_batches(
     return np.concatenate(parts)
 
 
-def open_session(path: Path, graph: bytes | None = None) -> Any:
-    """A session on one thread, for a file or for a graph made from it."""
+def open_session(path: Path, graph: bytes | None = None, placement: Placement = Placement(CPU)) -> Any:  # noqa: B008 (frozen)
+    """A session on one thread of the CPU or on another device, for a file or for a graph made from it."""
     if not path.is_file():
         raise UserError(f"No such model: {path}. Give {SHIPPED_FORMS}.")
     import onnxruntime
@@ -133,15 +167,24 @@ def open_session(path: Path, graph: bytes | None = None) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    providers = execution_providers(placement)
     try:
-        return onnxruntime.InferenceSession(
-            str(path) if graph is None else graph, options, providers=["CPUExecutionProvider"]
+        # By default ONNX Runtime continues on the CPU where a provider fails, in the middle of a run too.
+        session = onnxruntime.InferenceSession(
+            str(path) if graph is None else graph, options, providers=providers, enable_fallback=False
         )
     except Exception as error:  # ONNX Runtime's exceptions have no common base class
         reason = _newer_than_supported(str(error), onnxruntime.__version__)
         if reason:
             raise UserError(f"{path} {reason}") from error
+        if placement.accelerated:
+            raise UserError(
+                f"{path} cannot be loaded on {placement.device}: {first_line(error)} Give "
+                f"{option('device', CPU)}, or another device."
+            ) from error
         raise UserError(f"{path} is not a model ONNX Runtime can load: {first_line(error)}") from error
+    refuse_fallback(session, placement, providers)
+    return session
 
 
 def _newer_than_supported(message: str, runtime: str) -> str:

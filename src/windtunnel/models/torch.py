@@ -5,31 +5,47 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from windtunnel.models import Model
+from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.option_names import option
+from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
+from windtunnel.models import Model, finite_rows, probe_images
+from windtunnel.models.devices import hardware_name, torch_device, torch_devices
 from windtunnel.models.kinds import Origin
 from windtunnel.models.preprocess import Preprocess, Tensor
-from windtunnel.models.python import CallableModel
+from windtunnel.models.python import BATCH, CallableModel
 
 
 class TorchPredictor:
-    """A torch module as a callable from uint8 NHWC images to scores, on the device of its weights."""
+    """A torch module as a callable from uint8 NHWC images to scores, on the device of its weights.
 
-    def __init__(self, module: Any, tensor: Tensor) -> None:
+    In half precision it runs under `torch.autocast`: weights stay as they are.
+    """
+
+    def __init__(self, module: Any, tensor: Tensor, precision: str = DEFAULT_PRECISION) -> None:
         self._module = module
         self._tensor = tensor
+        self._precision = precision
         first = next(iter(module.parameters()), None)
-        self._device = first.device if first is not None else torch.device("cpu")
+        self.device = first.device if first is not None else torch.device(CPU)
 
     def fed_by(self, tensor: Tensor) -> TorchPredictor:
         """The same module with another input tensor."""
-        return TorchPredictor(self._module, tensor)
+        return TorchPredictor(self._module, tensor, self._precision)
+
+    def on(self, device: torch.device, precision: str, *, copies: bool) -> TorchPredictor:
+        """The module on a device, moved there or as a copy, in a precision."""
+        there = self.device.type == device.type and device.index in (None, self.device.index)
+        module = self._module
+        if not there:
+            module = (copy.deepcopy(module) if copies else module).to(device)
+        return TorchPredictor(module, self._tensor, precision)
 
     @property
     def module(self) -> Any:
@@ -44,8 +60,8 @@ class TorchPredictor:
 
     def scores(self, batch: NDArray[np.uint8]) -> Any:
         """The same as a tensor, with gradients if the caller enabled them."""
-        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
-        with evaluating(self._module):
+        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self.device)
+        with evaluating(self._module), _arithmetic(self.device, self._precision):
             scores = self._module(values)
         if isinstance(scores, torch.Tensor):
             return scores
@@ -83,6 +99,68 @@ class TorchModel(CallableModel):
         other.preprocess = preprocess
         other._predictor = other._torch = self._torch.fed_by(preprocess.tensor)
         return other
+
+    def placed(self, placement: Placement) -> Model:
+        """The same module on a device and in a precision.
+
+        A live module is copied to another device, since it belongs to the caller; the module of a factory is
+        moved.
+        """
+        wanted = placement.completed_by(self.placement)
+        device = self._device_for(wanted)
+        precision = str(wanted.precision)
+        try:
+            predictor = self._torch.on(device, precision, copies=not self.portable)
+        except Exception as error:  # of the module's own code, or a device that is full
+            raise UserError(
+                f"{self.name} cannot be moved to {device}: {first_line(error)}. Give {option('device', CPU)}."
+            ) from error
+        unchanged = predictor.module is self._torch.module and precision == DEFAULT_PRECISION
+        hardware = hardware_name(device)
+        other = self._at(Placement(str(device), precision, wanted.batch), BATCH, hardware)
+        other._predictor = other._torch = predictor
+        if not unchanged:
+            other._check_placement()
+        return other
+
+    def _device_for(self, wanted: Placement) -> torch.device:
+        """The device that was asked for; by default a factory's module on the CPU moves to a GPU."""
+        current = self._torch.device
+        if wanted.device not in (AUTO, str(current)):
+            return torch_device(wanted, self.name)
+        moves = wanted.device == AUTO and self.portable and current.type == CPU
+        return torch.device("cuda") if moves and "cuda:0" in torch_devices() else current
+
+    def _check_placement(self) -> None:
+        """Refuse a device or precision in which two plain images cannot be predicted."""
+        place = f"{self.name} on {self.placement.device} in {self.placement.precision}"
+        try:
+            scores = self.predict(probe_images(self.preprocess, 2, self.probe_size))
+        except UserError:
+            raise
+        except Exception as error:  # of the module's own code
+            raise UserError(
+                f"{place} fails on two images: {first_line(error)}. Give another {option('device')} or "
+                f"{option('precision')}."
+            ) from error
+        if not finite_rows(scores).all():
+            raise UserError(
+                f"{place} returns non-finite numbers for a plain image; give "
+                f"{option('precision', 'bfloat16')} or {option('precision', DEFAULT_PRECISION)}."
+            )
+
+
+@contextmanager
+def _arithmetic(device: torch.device, precision: str) -> Iterator[None]:
+    """The precision of a forward pass; on CUDA without TensorFloat-32 and by deterministic algorithms."""
+    with ExitStack() as contexts:
+        if device.type == "cuda":
+            enabled = torch.backends.cudnn.enabled
+            flags = torch.backends.cudnn.flags(enabled=enabled, deterministic=True, allow_tf32=False)
+            contexts.enter_context(flags)
+        if precision != DEFAULT_PRECISION:
+            contexts.enter_context(torch.autocast(device.type, dtype=getattr(torch, precision)))
+        yield
 
 
 @contextmanager

@@ -34,4 +34,5 @@ class DoctorOptions(Options):
         "frame is always used.",
         metavar="COLUMN",
     )
+    device: str = same_field(RunOptions, "device")
     include: Sequence[str | Path] = same_field(RunOptions, "include")

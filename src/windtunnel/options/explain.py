@@ -39,4 +39,5 @@ class ExplainOptions(Options):
         metavar="NAME",
     )
     preprocess: str | Path | None = same_field(RunOptions, "preprocess")
+    device: str = same_field(RunOptions, "device")
     include: Sequence[str | Path] = same_field(RunOptions, "include")

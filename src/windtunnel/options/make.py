@@ -51,6 +51,8 @@ class MakeOptions(Options):
     )
     settings: Sequence[str] = same_field(RunOptions, "settings")
     workers: int | None = same_field(RunOptions, "workers")
+    executor: str | None = same_field(RunOptions, "executor")
+    address: str | None = same_field(RunOptions, "address")
     labels: str | None = option_field(
         default=None,
         help="What the data's class indices are; imagenet-1k names class folders by WordNet id. Default: "

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.labels import DECLARABLE
+from windtunnel.core.placement import ACCELERATOR_BATCH, AUTO, PRECISIONS
+from windtunnel.options.execution import ADDRESS_HELP, EXECUTOR_HELP
 from windtunnel.options.record import Options, option_field, options_record
 
 # For which conditions all outputs of a model are stored: clean and native images, all, or none.
@@ -34,11 +36,33 @@ class RunOptions(Options):
         metavar="PRESET|FILE.toml",
         path="maybe",
     )
+    device: str = option_field(
+        default=AUTO,
+        help="Device of the model: auto (a CUDA device if there is one), cpu, cuda, cuda:1, mps, or ONNX "
+        "Runtime's execution providers, separated by commas.",
+        metavar="DEVICE",
+    )
+    precision: str | None = option_field(
+        default=None,
+        help="Precision of a torch module; half precision is torch.autocast. Default float32, its own types.",
+        choices=PRECISIONS,
+    )
+    batch: int | None = option_field(
+        default=None,
+        help="Images in one call of the model; fewer if memory runs out. Default 16 (ONNX) or 32 on the CPU, "
+        f"{ACCELERATOR_BATCH} on another device.",
+        minimum=1,
+    )
     seed: int = option_field(default=0, help="Seed of every random draw.")
     subset: int | None = option_field(
         default=None,
         help="Use only this many images, stratified by class; 0 for all; default: as in the suite.",
         minimum=0,
+    )
+    budget: str | None = option_field(
+        default=None,
+        help="Choose the subset by the time that the run may take; a few images are timed first.",
+        metavar="90s|10m|2h",
     )
     mask: bool = option_field(default=False, help="Restrict predictions to classes present in the dataset.")
     keep: str = option_field(
@@ -95,17 +119,19 @@ class RunOptions(Options):
     )
     include: Sequence[str | Path] = option_field(
         default=(),
-        help="A Python file with plug-ins of your own, such as a corruption or a metric; may be repeated.",
-        metavar="FILE.py",
+        help="A Python file with plug-ins of your own, a suite (TOML), or a folder of both; may be repeated.",
+        metavar="FILE",
         path="file",
     )
     workers: int | None = option_field(
         default=None,
-        help="Worker processes; default: one per processor core on the command line, 1 in Python.",
+        help="Workers; default: one per processor core on the command line, 1 in Python.",
         minimum=1,
     )
+    executor: str | None = option_field(default=None, help=EXECUTOR_HELP, metavar="NAME")
+    address: str | None = option_field(default=None, help=ADDRESS_HELP, metavar="auto|HOST:PORT")
     strict: bool = option_field(default=False, help="Stop at the first image that cannot be scored.")
 
 
 # Options of `run` that `plan` does not have.
-EXECUTION = ("workers", "strict")
+EXECUTION = ("workers", "executor", "address", "strict")

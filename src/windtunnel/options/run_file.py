@@ -17,17 +17,24 @@ SUBJECT = ("model", "data", "suite")
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run as described by a file; `suite` is None if it depends on the data."""
+    """A run as described by a file.
 
-    model: str
+    Attributes:
+        models: one model, or several that are run over the same images.
+        data: the images.
+        suite: the suite; None if it depends on the data.
+        options: all other keys of the file.
+    """
+
+    models: tuple[str, ...]
     data: str
     suite: str | None = None
     options: RunOptions = RunOptions()  # noqa: RUF009 (frozen)
 
 
-def is_run_file(model: str, data: str | None) -> bool:
-    """Whether the arguments of `run` are one run file instead of a model and data."""
-    return data is None and model.endswith(".toml")
+def is_run_file(argument: str) -> bool:
+    """Whether the only argument of `run` is a run file."""
+    return argument.endswith(".toml")
 
 
 def read_run_file(path: str | Path) -> RunFile:
@@ -40,16 +47,28 @@ def read_run_file(path: str | Path) -> RunFile:
     subject: dict[str, Any] = {}
     changes: dict[str, Any] = {}
     for name, value in table.items():
-        if name in SUBJECT:
+        if name == "model":
+            subject["models"] = _models(file, value)
+        elif name in SUBJECT:
             if not isinstance(value, str):
                 raise UserError(f'{file}: {name} is {value!r}; write a string, as in `{name} = "demo"`.')
             subject[name] = _resolved(file.parent, value, bare=name == "data")
         else:
             changes[name] = _value(file, RunOptions.field(name, f"key in {file}:", SUBJECT), value)
     for name in ("model", "data"):
-        if name not in subject:
+        if name not in table:
             raise UserError(f'{file} names no {name}; add a line such as `{name} = "demo"`.')
     return RunFile(**subject, options=RunOptions().with_changes(changes))
+
+
+def _models(file: Path, value: Any) -> tuple[str, ...]:
+    """One model or a list of models, with paths relative to the file."""
+    models = value if isinstance(value, list) else [value]
+    if not models or not all(isinstance(model, str) for model in models):
+        raise UserError(
+            f'{file}: model is {value!r}; write a string or a list of strings, as in `model = "demo"`.'
+        )
+    return tuple(_resolved(file.parent, model, bare=False) for model in models)
 
 
 def _table(file: Path) -> dict[str, Any]:

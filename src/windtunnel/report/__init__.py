@@ -1,1 +1,1 @@
-"""What people read: one offline HTML page per run, the same as JSON and CSV, contact sheets, the gallery."""
+"""Reports: HTML pages, Markdown, JSON, CSV, terminal summaries, contact sheets and the gallery."""

@@ -1,4 +1,4 @@
-"""A comparison as data and as text for people: JSON, CSV, labelled lines and tables."""
+"""A comparison of runs as JSON, CSV, labelled lines and table rows."""
 
 from __future__ import annotations
 
@@ -7,198 +7,217 @@ import io
 from dataclasses import asdict
 from typing import Any
 
-from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
-from windtunnel.analysis.relative_error import TITLES as DIVIDED
+from windtunnel.analysis.comparison import SIGNIFICANT, Comparison, Flips
+from windtunnel.analysis.relative_error import TITLES as RELATIVE_ERROR_TITLES
 from windtunnel.core.metrics import unit_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import head_titles
-from windtunnel.report.score_format import amount, change, number, unit
+from windtunnel.report.score_format import amount, number, signed_number, unit
 from windtunnel.stats.paired import Difference
 
-# Flipped images that a JSON document lists, the most broken first.
+# Number of changed images in the JSON document, those with the most broken conditions first.
 IMAGES_LISTED = 100
 
 CSV_COLUMNS = (
     "metric", "condition", "corruption", "severity", "codec",
     "base", "run", "base_value", "run_value", "difference", "low", "high", "p",
-    "holm_p", "test", "n", "discordant", "effect", "effect_name", "broken", "mended",
+    "holm_p", "test", "n", "discordant", "effect", "effect_name", "broken", "repaired",
 )  # fmt: skip
 
 
-def comparison_document(found: Comparison) -> dict[str, Any]:
-    """Everything a comparison found, as one JSON document; the most flipped images only."""
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """A comparison as one JSON document; lists only the images with the most changes."""
     return {
         "schema": 1,
-        "runs": [asdict(column) for column in found.columns],
-        "images": found.images,
-        "paired": not found.unpaired_because,
-        "unpaired_because": found.unpaired_because,
-        "warnings": list(found.warnings),
-        "headline": {"metric": found.headline[0], "condition": found.headline[1]},
+        "runs": [asdict(column) for column in comparison.columns],
+        "images": comparison.images,
+        "paired": not comparison.unpaired_because,
+        "unpaired_because": comparison.unpaired_because,
+        "warnings": list(comparison.warnings),
+        "headline": {"metric": comparison.headline[0], "condition": comparison.headline[1]},
         "scores": [
             {"metric": metric, "condition": condition, "values": [score.to_json() for score in scores]}
-            for (metric, condition), scores in found.scores.items()
+            for (metric, condition), scores in comparison.scores.items()
         ],
         "against_first": [
-            {"run": found.columns[other].run, **score.to_json()}
-            for other, score in found.against_first.items()
+            {"run": comparison.columns[other].run, **score.to_json()}
+            for other, score in comparison.against_first.items()
         ],
         "differences": [
             {
-                "metric": one.metric,
-                "condition": one.condition,
-                "run": found.columns[one.other].run,
-                **one.difference.to_json(),
-                "holm_p": one.holm_p,
+                "metric": change.metric,
+                "condition": change.condition,
+                "run": comparison.columns[change.other].run,
+                **change.difference.to_json(),
+                "holm_p": change.holm_p,
             }
-            for one in found.changes
+            for change in comparison.changes
         ],
         "flips": [
             {
-                "run": found.columns[flips.other].run,
+                "run": comparison.columns[flips.other].run,
                 "flipped_images": len(flips.images),
                 "conditions": {
-                    name: {"broken": broken, "mended": mended}
-                    for name, (broken, mended) in flips.conditions.items()
+                    name: {"broken": broken, "repaired": repaired}
+                    for name, (broken, repaired) in flips.conditions.items()
                 },
                 "images": [
-                    {"image": id_, "broken": broken, "mended": mended}
-                    for id_, broken, mended in flips.images[:IMAGES_LISTED]
+                    {"image": image_id, "broken": broken, "repaired": repaired}
+                    for image_id, broken, repaired in flips.images[:IMAGES_LISTED]
                 ],
             }
-            for flips in found.flips
+            for flips in comparison.flips
         ],
     }
 
 
-def comparison_csv(found: Comparison) -> str:
-    """Every difference as one line of CSV, fractions."""
-    flips = {one.other: one.conditions for one in found.flips}
+def comparison_csv(comparison: Comparison) -> str:
+    """Every difference as CSV, a line each; values are fractions."""
+    flips_by_run = {flips.other: flips.conditions for flips in comparison.flips}
     rows = []
-    for one in found.changes:
-        scores = found.scores[one.metric, one.condition]
-        counts = flips.get(one.other, {}).get(one.condition) if one.metric == "top1_error" else None
+    for change in comparison.changes:
+        scores = comparison.scores[change.metric, change.condition]
+        flips = flips_by_run.get(change.other, {})
+        counts = flips.get(change.condition) if change.metric == "top1_error" else None
         row = {
-            **one.difference.to_json(),
-            "metric": one.metric,
-            "condition": one.condition,
+            **change.difference.to_json(),
+            "metric": change.metric,
+            "condition": change.condition,
             "corruption": scores[0].corruption,
             "severity": scores[0].severity,
             "codec": scores[0].codec,
-            "base": found.columns[0].run,
-            "run": found.columns[one.other].run,
+            "base": comparison.columns[0].run,
+            "run": comparison.columns[change.other].run,
             "base_value": scores[0].value,
-            "run_value": scores[one.other].value,
-            "difference": one.difference.value,
-            "holm_p": one.holm_p,
+            "run_value": scores[change.other].value,
+            "difference": change.difference.value,
+            "holm_p": change.holm_p,
             "broken": counts[0] if counts else "",
-            "mended": counts[1] if counts else "",
+            "repaired": counts[1] if counts else "",
         }
         rows.append([row[name] for name in CSV_COLUMNS])
     return _csv(CSV_COLUMNS, rows)
 
 
-def flips_csv(found: Comparison) -> str:
-    """Every flipped image as one line of CSV: run, image, conditions broken, conditions mended."""
-    rows = [[found.columns[one.other].run, *image] for one in found.flips for image in one.images]
-    return _csv(("run", "image", "broken", "mended"), rows)
+def flips_csv(comparison: Comparison) -> str:
+    """Every changed image as CSV: run, image, number of broken and of repaired conditions."""
+    rows = [
+        [comparison.columns[flips.other].run, *image] for flips in comparison.flips for image in flips.images
+    ]
+    return _csv(("run", "image", "broken", "repaired"), rows)
 
 
-def run_names(found: Comparison) -> list[str]:
-    """A short name per run: the model's, numbered where two runs share it."""
-    models = [column.model for column in found.columns]
+def run_names(comparison: Comparison) -> list[str]:
+    """A short name per run: the model's name, numbered if several runs share it."""
+    models = [column.model for column in comparison.columns]
     return [
-        f"{name} ({models[: place + 1].count(name)})" if models.count(name) > 1 else name
-        for place, name in enumerate(models)
+        f"{name} ({models[: index + 1].count(name)})" if models.count(name) > 1 else name
+        for index, name in enumerate(models)
     ]
 
 
-def headline_rows(found: Comparison) -> list[list[str]]:
-    """Headline scores: a name, then value and interval per run, then the change of each other run."""
-    parts = [condition for metric, condition in [found.headline] if metric == "top1_error"]
+def headline_rows(comparison: Comparison) -> list[list[str]]:
+    """Rows of headline scores: title, value of each run, change of each run after the first."""
+    parts = [condition for metric, condition in [comparison.headline] if metric == "top1_error"]
     rows = []
-    for key, title in head_titles(found.scores, parts).items():
-        changes = [one.difference for one in found.changes if (one.metric, one.condition) == key]
+    for key, title in head_titles(comparison.scores, parts).items():
+        differences = [
+            change.difference for change in comparison.changes if (change.metric, change.condition) == key
+        ]
         rows.append(
             [
                 title,
-                *(_with_interval(score) for score in found.scores[key]),
-                *(_changed_by(one, key[0]) for one in changes),
+                *(_with_interval(score) for score in comparison.scores[key]),
+                *(_difference_text(difference, key[0]) for difference in differences),
             ]
         )
     return rows
 
 
-def changed_rows(found: Comparison, other: int) -> list[list[str]]:
-    """Conditions that changed, under the columns of `changed_columns`."""
-    flips = {one.other: one.conditions for one in found.flips}.get(other, {})
+def changed_rows(comparison: Comparison, other: int) -> list[list[str]]:
+    """Rows of the conditions that changed significantly, with the columns of `changed_columns`."""
+    flips = {flips.other: flips.conditions for flips in comparison.flips}.get(other, {})
     rows = []
-    for one in found.changed(other):
-        scores = found.scores[one.metric, one.condition]
-        counts = flips.get(one.condition, ("", "")) if one.metric == "top1_error" else ("", "")
+    for change in comparison.changed(other):
+        metric, condition, is_error = change.metric, change.condition, change.metric == "top1_error"
+        scores = comparison.scores[metric, condition]
+        counts = flips.get(condition, ("", "")) if is_error else ("", "")
         rows.append(
             [
-                one.condition if one.metric == "top1_error" else f"{one.condition} {one.metric}",
-                amount(scores[0].value, one.metric),
-                amount(scores[other].value, one.metric),
-                _changed_by(one.difference, one.metric),
-                f"{one.holm_p:.2g}",
-                *(map(str, counts) if _counts_answers(found, other) else ()),
+                condition if is_error else f"{condition} {metric}",
+                amount(scores[0].value, metric),
+                amount(scores[other].value, metric),
+                _difference_text(change.difference, metric),
+                f"{change.holm_p:.2g}",
+                *(map(str, counts) if _has_error_changes(comparison, other) else ()),
             ]
         )
     return rows
 
 
-def changed_columns(found: Comparison, other: int) -> list[str]:
-    """What stands over conditions that changed: name, both scores, change, adjusted p, and counts."""
-    names = run_names(found)
-    counts = ["broken", "mended"] if _counts_answers(found, other) else []
-    return ["changed", names[0], names[other], "change, points", "p (Holm)", *counts]
+def changed_columns(comparison: Comparison, other: int) -> list[str]:
+    """Columns of the conditions that changed: name, both scores, change, adjusted p, and counts."""
+    names = run_names(comparison)
+    counts = ["images broken", "images repaired"] if _has_error_changes(comparison, other) else []
+    return ["condition", names[0], names[other], "change, points", "p (Holm)", *counts]
 
 
-def _counts_answers(found: Comparison, other: int) -> bool:
-    """Whether some changed condition is of single images, whose answers are right or wrong."""
-    return any(one.metric == "top1_error" for one in found.changed(other))
+def _has_error_changes(comparison: Comparison, other: int) -> bool:
+    """Whether the top-1 error of a condition changed, so that broken and repaired images are counted."""
+    return any(change.metric == "top1_error" for change in comparison.changed(other))
 
 
-def headline_formulas(found: Comparison) -> list[tuple[str, str]]:
-    """What each headline score is, by its title; errors of one condition say it themselves."""
-    titles = head_titles(found.scores)
-    return [(titles[key], found.scores[key][0].formula) for key in titles if key[0] != "top1_error"]
+def headline_formulas(comparison: Comparison) -> list[tuple[str, str]]:
+    """Titles and formulas of headline scores, without the errors of single conditions."""
+    titles = head_titles(comparison.scores)
+    return [(titles[key], comparison.scores[key][0].formula) for key in titles if key[0] != "top1_error"]
 
 
-def summary_lines(found: Comparison) -> list[tuple[str, str]]:
-    """What else there is to say, as labelled lines."""
-    names = run_names(found)
-    lines = [("base", f"{names[0]}   {found.columns[0].run}{_model_facts(found, 0)}")]
+def summary_lines(comparison: Comparison) -> list[tuple[str, str]]:
+    """Labelled lines: runs, images, relative scores, changed conditions, warnings."""
+    names = run_names(comparison)
+    lines = [("base", f"{names[0]}   {comparison.columns[0].run}{_model_facts(comparison, 0)}")]
     lines += [
-        (f"run {place}", f"{names[place]}   {column.run}{_model_facts(found, place)}")
-        for place, column in enumerate(found.columns)
-        if place
+        (f"run {index}", f"{names[index]}   {column.run}{_model_facts(comparison, index)}")
+        for index, column in enumerate(comparison.columns)
+        if index
     ]
-    lines += [(f"{name} by", column.made_by) for name, column in zip(names, found.columns, strict=True)]
-    how = " or more in each run, not paired" if found.unpaired_because else ", the same for all, paired"
-    lines.append(("images", f"{found.images:,}{how}"))
-    for other, score in found.against_first.items():
-        title = DIVIDED[score.metric]
+    lines += [
+        (f"{name} made by", column.made_by) for name, column in zip(names, comparison.columns, strict=True)
+    ]
+    pairing = (
+        " or more in each run, not paired"
+        if comparison.unpaired_because
+        else ", the same in all runs, paired"
+    )
+    lines.append(("images", f"{comparison.images:,}{pairing}"))
+    for other, score in comparison.against_first.items():
+        title = RELATIVE_ERROR_TITLES[score.metric]
         lines.append(("against base", f"{names[other]} {title} {_with_interval(score)}   {score.formula}"))
-    has_clips = any(metric == "flip_probability" for metric, _ in found.scores)
-    for one in found.flips:
-        changed, of = len(found.changed(one.other)), len(found.by_condition(one.other))
-        broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
-        text = f"{names[one.other]}: {changed} of {of} conditions (Holm, {100 * SIGNIFICANT:.0f} %)"
-        if one.conditions:
-            under = f" under {' and '.join(one.conditions)}; frames are not counted" if has_clips else ""
-            on = f" on {counted(len(one.images), 'image')}" if one.images else ""
-            text += f"; {counted(broken, 'answer')} broken and {mended:,} mended{on}{under}"
-        lines.append(("changed", text))
-    lines += [("warning", text) for text in found.warnings]
+    has_clips = any(metric == "flip_probability" for metric, _ in comparison.scores)
+    lines += [
+        ("changed", _changes_text(comparison, flips, names[flips.other], has_clips))
+        for flips in comparison.flips
+    ]
+    lines += [("warning", text) for text in comparison.warnings]
     return lines
 
 
-def _model_facts(found: Comparison, place: int) -> str:
-    column = found.columns[place]
+def _changes_text(comparison: Comparison, flips: Flips, name: str, has_clips: bool) -> str:
+    """Numbers of changed conditions, and of broken and repaired predictions, of one run."""
+    changed, conditions = len(comparison.changed(flips.other)), len(comparison.by_condition(flips.other))
+    text = f"{name}: {changed} of {conditions} conditions (Holm, {100 * SIGNIFICANT:.0f} %)"
+    if not flips.conditions:
+        return text
+    broken, repaired = (sum(counts[side] for counts in flips.conditions.values()) for side in (0, 1))
+    under = f" under {' and '.join(flips.conditions)}; frames are not counted" if has_clips else ""
+    on = f" on {counted(len(flips.images), 'image')}" if flips.images else ""
+    return f"{text}; {counted(broken, 'prediction')} broken and {repaired:,} repaired{on}{under}"
+
+
+def _model_facts(comparison: Comparison, index: int) -> str:
+    column = comparison.columns[index]
     facts = [column.family, f"{column.parameters:,} parameters" if column.parameters else "", *column.tags]
     if column.rank is not None:
         facts.append(f"rank {column.rank.rank} [{column.rank.low}, {column.rank.high}]")
@@ -207,15 +226,17 @@ def _model_facts(found: Comparison, place: int) -> str:
 
 
 def _with_interval(score: Score) -> str:
-    low, high = (number(one, score.metric) for one in (score.low, score.high))
+    low, high = (number(end, score.metric) for end in (score.low, score.high))
     return f"{amount(score.value, score.metric)} [{low}, {high}]"
 
 
-def _changed_by(difference: Difference, metric: str) -> str:
-    """A difference and its interval; in its own unit where that is not points."""
-    moved, low, high = (change(one, metric) for one in (difference.value, difference.low, difference.high))
-    own = "" if unit_of(metric).is_share else f" {unit(metric)}"
-    return f"{moved}{own} [{low}, {high}]"
+def _difference_text(difference: Difference, metric: str) -> str:
+    """A difference and its interval, with the unit if it is not points."""
+    value, low, high = (
+        signed_number(end, metric) for end in (difference.value, difference.low, difference.high)
+    )
+    unit_text = "" if unit_of(metric).is_share else f" {unit(metric)}"
+    return f"{value}{unit_text} [{low}, {high}]"
 
 
 def _csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:

@@ -1,7 +1,7 @@
-"""A harbour with a cat, drawn by code: the image that corruptions are shown on.
+"""The demo scene, a harbour with a cat, drawn by code to show corruptions on.
 
-It holds what corruptions act on: smooth sky, fine texture, straight and organic edges, small text,
-muted and saturated colours. Lengths and places are shares of the side, with y downwards.
+It contains what corruptions act on: smooth sky, fine texture, straight and organic edges, small text,
+muted and saturated colours. Lengths and positions are fractions of the side; y points down.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from windtunnel.report.scene_drawing import (
     tint,
 )
 
-# Drawn at least this large, then averaged down, so that edges and texture are as smooth as a lens's.
+# The scene is drawn at least this large and then averaged down, for smooth edges and texture.
 DRAWN_PX = 896
 
 WATERLINE = 0.60
@@ -42,7 +42,7 @@ CAT = 0.275
 KEEL = 0.752
 
 GUNWALE = ((0.535, 0.655), (0.60, 0.682), (0.76, 0.692), (0.955, 0.672))
-# The cat's outlines; all but the first two by their distance from its middle, right half.
+# Outlines of the cat. All but the first two are its right half, by the distance from its middle.
 CAT_BODY = (
     (0.275, 0.545), (0.335, 0.565), (0.375, 0.63), (0.415, 0.71), (0.432, 0.79), (0.41, 0.85), (0.33, 0.86),
     (0.22, 0.86), (0.14, 0.85), (0.118, 0.79), (0.138, 0.70), (0.170, 0.62), (0.205, 0.565),
@@ -67,7 +67,7 @@ CAT_MOUTH = ((0, 0.572), (0.014, 0.580), (0.030, 0.576))
 
 
 def scene(side_px: int) -> Image:
-    """The harbour as a square image of this side; the same pixels at every call."""
+    """The scene as a square image; the pixels are the same at every call."""
     factor = -(-DRAWN_PX // side_px)
     image = np.zeros((side_px * factor, side_px * factor, 3), np.float32)
     for paint in (_sky, _hills, _lighthouse, _houses, _tree, _shore, _water, _boat, _quay, _flowers, _cat):
@@ -76,7 +76,7 @@ def scene(side_px: int) -> Image:
     return np.array(drawn.reduce(factor))
 
 
-# The scene, from far to near.
+# Parts of the scene, from background to foreground.
 
 
 def _sky(image: Plane) -> None:
@@ -219,7 +219,7 @@ def _shore(image: Plane) -> None:
 
 
 def _water(image: Plane) -> None:
-    """Everything above, mirrored in ripples that grow towards the viewer."""
+    """Draw the water: the scene above, mirrored in ripples that grow towards the viewer."""
     px = len(image)
     x, y = pixel_grid(px)
     depth = np.clip((y - WATERLINE) / (1 - WATERLINE), 0, 1)
@@ -240,11 +240,11 @@ def _water(image: Plane) -> None:
 
 
 def _boat(image: Plane) -> None:
-    """A fishing boat, and below its own waterline the same upside down and rippled."""
+    """Draw a fishing boat and its rippled reflection."""
     px = len(image)
     x, y = pixel_grid(px)
     boat = image.copy()
-    covered = _boat_itself(boat)
+    covered = _boat_without_reflection(boat)
     ripple = cloudy(px, "boat ripples", 8, 120, 2) - 0.5
     rows = np.clip((2 * KEEL - y + 0.05 * ripple) * px, 0, px - 1).astype(np.intp)
     columns = np.clip((x + 0.035 * ripple) * px, 0, px - 1).astype(np.intp)
@@ -252,8 +252,8 @@ def _boat(image: Plane) -> None:
     paint_over(image, covered * (y <= KEEL), boat)
 
 
-def _boat_itself(boat: Plane) -> Plane:
-    """Draw the boat; returns where it is."""
+def _boat_without_reflection(boat: Plane) -> Plane:
+    """Draw the boat; returns its mask."""
     px = len(boat)
     x, y = pixel_grid(px)
     covered = np.zeros((px, px), np.float32)
@@ -305,7 +305,7 @@ def _quay(image: Plane) -> None:
 
 
 def _flowers(image: Plane) -> None:
-    """Geraniums in a pot."""
+    """Draw geraniums in a pot."""
     px = len(image)
     x, y = pixel_grid(px)
     side = 0.75 + 0.6 * (x - 0.86) / 0.10 + 0 * y
@@ -326,7 +326,7 @@ def _flowers(image: Plane) -> None:
 
 
 def _cat(image: Plane) -> None:
-    """A ginger cat on the quay, looking at us."""
+    """Draw a ginger cat on the quay."""
     px = len(image)
     x, y = pixel_grid(px)
     fur = 0.76 + 0.5 * cloudy(px, "fur", 110, 40, 3)
@@ -339,11 +339,13 @@ def _cat(image: Plane) -> None:
     paint_over(image, blob(px, CAT_BODY), ginger)
     paint_over(image, blob(px, _mirrored(CAT_BIB)), white)
     for sign in (-1, 1):
-        paint_over(image, blob(px, _beside(CAT_LEG, sign)), ginger * np.float32(1.05))
+        paint_over(image, blob(px, _offset_from_middle(CAT_LEG, sign)), ginger * np.float32(1.05))
         paint_over(image, ellipse(px, CAT + sign * 0.033, 0.848, 0.031, 0.018), white)
         for toe in (0.024, 0.042):
             paint_over(
-                image, polyline(px, _beside(((toe, 0.846), (toe, 0.864)), sign), 0.0028), (150, 120, 104)
+                image,
+                polyline(px, _offset_from_middle(((toe, 0.846), (toe, 0.864)), sign), 0.0028),
+                (150, 120, 104),
             )
     paint_over(image, polyline(px, [(CAT, 0.775), (CAT, 0.852)], 0.005), (96, 50, 26), 0.8)
     paint_over(image, blob(px, CAT_TAIL), ginger * np.float32(0.96))
@@ -353,8 +355,8 @@ def _cat(image: Plane) -> None:
 def _head(image: Plane, ginger: Plane, white: Plane) -> None:
     px = len(image)
     for sign in (-1, 1):
-        paint_over(image, polygon(px, _beside(CAT_EAR, sign)), ginger * np.float32(0.9))
-        paint_over(image, polygon(px, _beside(CAT_INNER_EAR, sign)), (222, 150, 138))
+        paint_over(image, polygon(px, _offset_from_middle(CAT_EAR, sign)), ginger * np.float32(0.9))
+        paint_over(image, polygon(px, _offset_from_middle(CAT_INNER_EAR, sign)), (222, 150, 138))
     paint_over(image, ellipse(px, CAT, 0.600, 0.085, 0.020), (84, 44, 24), 0.35)
     paint_over(image, blob(px, _mirrored(CAT_FACE)), ginger)
     for a in (-0.026, 0.0, 0.026):
@@ -365,17 +367,17 @@ def _head(image: Plane, ginger: Plane, white: Plane) -> None:
         for drop in (0.0, 0.026):
             out = 0.124 - 0.4 * drop
             stripe = ((out, 0.515 + drop), (0.085, 0.527 + 0.8 * drop), (out, 0.527 + drop))
-            paint_over(image, polygon(px, _beside(stripe, sign)), (150, 74, 28), 0.85)
+            paint_over(image, polygon(px, _offset_from_middle(stripe, sign)), (150, 74, 28), 0.85)
         paint_over(image, ellipse(px, CAT + sign * 0.030, 0.566, 0.040, 0.030), white)
         _eye(image, CAT + sign * 0.056, 0.505)
     paint_over(image, ellipse(px, CAT, 0.588, 0.026, 0.018), white)
     paint_over(image, blob(px, _mirrored(CAT_NOSE)), (214, 112, 112))
     paint_over(image, polyline(px, [(CAT, 0.556), (CAT, 0.572)], 0.0035), (110, 64, 56))
     for sign in (-1, 1):
-        paint_over(image, polyline(px, _beside(CAT_MOUTH, sign), 0.0035), (110, 64, 56))
+        paint_over(image, polyline(px, _offset_from_middle(CAT_MOUTH, sign), 0.0035), (110, 64, 56))
         for lift, start in ((-0.020, 0.558), (0.002, 0.566), (0.024, 0.574)):
             whisker = ((0.042, start), (0.10, start + 0.5 * lift - 0.004), (0.165, start + lift))
-            paint_over(image, polyline(px, _beside(whisker, sign), 0.0028), (255, 252, 244), 0.9)
+            paint_over(image, polyline(px, _offset_from_middle(whisker, sign), 0.0028), (255, 252, 244), 0.9)
 
 
 def _eye(image: Plane, across: float, down: float) -> None:
@@ -388,11 +390,11 @@ def _eye(image: Plane, across: float, down: float) -> None:
     paint_over(image, ellipse(px, across + 0.008, down - 0.008, 0.0055, 0.0055), (255, 255, 250))
 
 
-def _beside(points: Sequence[Point], sign: int) -> list[Point]:
-    """Points given by their distance from the cat's middle, on its right (1) or left (-1)."""
+def _offset_from_middle(points: Sequence[Point], sign: int) -> list[Point]:
+    """Points from their distances to the cat's middle, on its right (1) or left (-1) side."""
     return [(CAT + sign * x, y) for x, y in points]
 
 
 def _mirrored(half: Sequence[Point]) -> list[Point]:
-    """The whole outline of a part whose right half is given from top to bottom, ends on the middle."""
-    return _beside(half, 1) + _beside(half[-2:0:-1], -1)
+    """The closed outline of a part from its right half, given from top to bottom with ends on the middle."""
+    return _offset_from_middle(half, 1) + _offset_from_middle(half[-2:0:-1], -1)

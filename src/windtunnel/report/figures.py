@@ -1,23 +1,22 @@
-"""The page's figures as Plotly JSON, made from a run's document."""
+"""Plotly figures that several pages share, and their colours and sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-# Okabe and Ito's colours: told apart with any kind of colour vision.
+# The palette of Okabe and Ito, distinguishable with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")
 DASHES = ("solid", "dash", "dot", "dashdot")
 CELL_PX = 34
 BAR_PX = 28
-LEGEND_PX = 10
 
 
 def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
-    """Change of the error by corruption and severity, points; a star where it is sure.
+    """Heat map of error changes by corruption and severity, in points; a star marks a significant change.
 
     Args:
-        changes: by condition's name (`fog:3+jpeg:85`): change, low, high, sure.
+        changes: condition (`fog:3+jpeg:85`) to change, low and high end of its interval, and significance.
     """
     table: dict[str, dict[str, tuple[float, float, float, bool]]] = {}
     for name, change in changes.items():
@@ -41,12 +40,12 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
                 "customdata": [["" if cell is None else f"[{100 * cell[1]:+.1f}, {100 * cell[2]:+.1f}]"
                                 for cell in row] for row in cells],
                 "texttemplate": "%{text}",
-                # The colours' middle is no change.
+                # The colour scale is centred at no change.
                 "zmin": -widest,
                 "zmax": widest,
                 "colorscale": "RdBu",
                 "hovertemplate": "%{y}:%{x}<br>%{z:+.1f} points %{customdata}<extra></extra>",
-                "colorbar": {"title": {"text": "points"}, "thickness": 12},
+                "colorbar": {"title": {"text": "change, points", "side": "right"}, "thickness": 12},
             }
         ],
         "layout": {
@@ -58,7 +57,7 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
 
 
 def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
-    """Change of every sequence's flip probability in points, with its interval; a star where it is sure."""
+    """Changes of flip probability by sequence in points, with intervals; a star marks significant ones."""
     names = list(reversed(changes))
     rows = [changes[name] for name in names]
     return {
@@ -75,7 +74,7 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
                     "arrayminus": [100 * (row[0] - row[1]) for row in rows],
                     "thickness": 1,
                     "width": 3,
-                    # Theirs would be the markers', and bars take no list of colours.
+                    # Error bars inherit the colour of the markers, but accept no list of colours.
                     "color": COLOURS[-1],
                 },
                 "marker": {"size": 10, "color": [COLOURS[1] if row[0] > 0 else COLOURS[0] for row in rows]},
@@ -83,7 +82,7 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
             }
         ],
         "layout": {
-            "xaxis": {"title": {"text": "change of the flip probability, points"}},
+            "xaxis": {"title": {"text": "change of flip probability, points (higher is worse)"}},
             "yaxis": {"type": "category", "automargin": True},
             "height": 90 + BAR_PX * len(rows),
             "showlegend": False,
@@ -92,7 +91,7 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
 
 
 def error_bars(scores: Sequence[dict[str, Any]], factor: float) -> dict[str, Any]:
-    """Bars to both ends of scores' intervals."""
+    """Plotly error bars from the intervals of scores, multiplied by `factor`."""
     return {
         "type": "data",
         "symmetric": False,

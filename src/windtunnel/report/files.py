@@ -1,4 +1,4 @@
-"""Writing a run's reports beside its predictions."""
+"""Writing report files: those of a run into its folder, and the page of several runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from windtunnel.analysis.public_placement import Placed
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.markdown import run_markdown
-from windtunnel.report.multi_run import render_several
+from windtunnel.report.missing_plugins import missing_plugins_note
+from windtunnel.report.multi_run import render_multi_run
 from windtunnel.report.page import render
 from windtunnel.report.saliency import Explain, explain_nothing
 from windtunnel.report.sections import ReportInput
@@ -22,10 +23,17 @@ from windtunnel.store.files import write_whole
 
 @dataclass(frozen=True)
 class Written:
-    """Where the page is, and how sections of the user's own failed, a line each."""
+    """The result of writing a report.
+
+    Attributes:
+        html: the HTML page.
+        failures: a line for every third-party section that failed.
+        missing_plugins: a note on plug-ins of the run that are not registered.
+    """
 
     html: Path
     failures: tuple[str, ...] = ()
+    missing_plugins: str = ""
 
 
 def write_reports(
@@ -33,12 +41,15 @@ def write_reports(
 ) -> Written:
     """Write report.html, report.md, scores.json and scores.csv into the run folder.
 
-    `explain` makes maps of what the wrong answers of shown images hang on; `placed` is the run among public
-    models, where tables of those were given.
+    Args:
+        run: the run.
+        scores: its scores.
+        explain: makes saliency maps of the misclassified images in the report.
+        placed: the run among public models, if tables of their results were given.
     """
     document = run_document(run, scores, placed)
-    # Everything is made before anything is written, and the page is written last: a report is never newer
-    # than its numbers. The document is encoded last, since it names the sections that failed.
+    # All contents are made before a file is written. The page is written last, so it is never newer than its
+    # numbers. The document is encoded last because rendering adds the sections that failed to it.
     contents = {
         "report.html": render(document, ReportInput(run, scores, placed, explain)),
         "report.md": run_markdown(document),
@@ -47,10 +58,11 @@ def write_reports(
     }
     for name, text in reversed(contents.items()):
         write_whole(run.path / name, text.encode())
-    return Written(run.path / "report.html", tuple(document.get("failed_sections", {}).values()))
+    failures = tuple(document.get("failed_sections", {}).values())
+    return Written(run.path / "report.html", failures, missing_plugins_note(run))
 
 
-def write_several(found: Several, file: Path) -> Path:
-    """Write the page of several runs."""
-    write_whole(file, render_several(found).encode())
+def write_multi_run_page(runs: Several, file: Path) -> Path:
+    """Write the HTML page of several runs; returns the file."""
+    write_whole(file, render_multi_run(runs).encode())
     return file

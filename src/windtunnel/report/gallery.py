@@ -1,4 +1,4 @@
-"""The gallery: a Markdown page with a strip of every corruption and sequence, from the units and suites."""
+"""The gallery: a Markdown page with a strip of images for every corruption and sequence."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SEQUENCE_SUITE = "imagenet-p"
 SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
 
-# A strip is stored at the first of these JPEG qualities that makes it small enough, or at the last.
+# A strip is stored at the first of these JPEG qualities that meets its size limit, or at the last.
 QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
-# Tables with more rows than this say less than the image does.
+# Units with more parameters than this have no table.
 TABLE_ROWS = 3
 
 HEAD = """\
@@ -87,12 +87,12 @@ def write_gallery(units: Sequence[Corruption], out: Path, clips: Sequence[Pertur
 
 
 def strip_name(unit: Unit) -> str:
-    """The file of a unit's strip; a sequence may be called like a corruption."""
+    """The file name of a unit's strip; sequences have a prefix because corruptions may share their names."""
     return f"seq-{unit.name}.jpg" if isinstance(unit, Perturbation) else f"{unit.name}.jpg"
 
 
 def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()) -> str:
-    """The page's text; needs no pixels."""
+    """The text of the page; computes no images."""
     groups = grouped(units)
     test, validation = load_suite(TEST_SUITE), load_suite(VALIDATION_SUITE)
     head = HEAD.format(
@@ -111,7 +111,7 @@ def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()
 
 
 def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
-    """Units under the page's headings: the test suite's by family, the validation suite's, all others."""
+    """Units by heading: families of the test suite, the validation suite, and all others."""
     by_name = {unit.name: unit for unit in units}
     test, validation = load_suite(TEST_SUITE).units, load_suite(VALIDATION_SUITE).units
     headings = {name: by_name[name].family.capitalize() for name in test if name in by_name}
@@ -124,7 +124,7 @@ def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
 
 
 def gallery_strip(unit: Unit) -> bytes:
-    """A unit's strip as a JPEG file."""
+    """The strip of a unit as a JPEG file."""
     edition = _edition(unit)
     if isinstance(unit, Perturbation):
         return encode_strip(frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX), FRAMES_BYTES)
@@ -132,7 +132,7 @@ def gallery_strip(unit: Unit) -> bytes:
 
 
 def encode_strip(image: Image, most_bytes: int) -> bytes:
-    """A strip as a JPEG file, as good as its size allows."""
+    """A strip as a JPEG file, at the highest quality that meets the size limit."""
     for quality in QUALITIES:
         file = io.BytesIO()
         PillowImage.fromarray(image).save(file, "JPEG", quality=quality, optimize=True)
@@ -147,7 +147,7 @@ def _scene(edition: int) -> Image:
 
 
 def _edition(unit: Unit) -> int:
-    """The page's edition, or the largest one that a user's own unit has."""
+    """The edition of the page, or the largest edition of a unit that lacks it."""
     editions = unit.tables if isinstance(unit, Perturbation) else unit.severities
     return EDITION if EDITION in editions else max(editions)
 
@@ -175,9 +175,9 @@ def _sequences(clips: Sequence[Perturbation]) -> Iterator[str]:
         validation=len(validation),
         validation_suite=SEQUENCE_VALIDATION_SUITE,
     )
-    order = {name: place for place, name in enumerate((*test, *validation))}
+    order = {name: position for position, name in enumerate((*test, *validation))}
     named = {SEQUENCE_PREFIX + unit.name: unit for unit in clips}
-    names = sorted(named, key=lambda one: order.get(one, len(order)))
+    names = sorted(named, key=lambda name: order.get(name, len(order)))
     yield ", ".join(f"[{name}](#{name.replace('/', '')})" for name in names) + "\n"
     for name in names:
         unit, table = named[name], named[name].table(_edition(named[name]))

@@ -9,6 +9,7 @@ from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
 from windtunnel.core.records import RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
+from windtunnel.report.accuracy_drops import caveat_lines, missing_drop_notes
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
@@ -18,12 +19,13 @@ from windtunnel.report.comparison import (
     summary_lines,
 )
 from windtunnel.report.markdown_table import markdown_table
-from windtunnel.report.multi_suite import beside_content, marked, public_markdown, several_title, unmeasured
+from windtunnel.report.multi_run import drop_content, multi_suite_title
+from windtunnel.report.public_placement import placement_markdown
 from windtunnel.report.sections import Section, by_order, failure_of, guarded
 
 
 def run_markdown(document: dict[str, Any]) -> str:
-    """One run: every section that applies, separated by blank lines."""
+    """The report of one run, with every section that applies."""
     info, recipe = read_record(document["info"], RunInfo), read_recipe(document["recipe"])
     blocks = [
         f"# {info.model.name} on {info.data.name}",
@@ -42,40 +44,42 @@ def _section_markdown(section: Section, document: dict[str, Any]) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def several_markdown(found: Several) -> str:
-    """Several runs: compared where they are of one test, what every shift costs, tags, public models."""
-    beside = beside_content(found)
-    costs = ["## What every shift costs", "", *markdown_table(beside["header"], beside["rows"]), ""]
-    if found.comparison:
-        lines = [comparison_markdown(found.comparison)]
-        lines += costs if any(one.natural for one in found.shifts) else []
+def multi_run_markdown(runs: Several) -> str:
+    """The report of several runs: comparison, accuracy drops, drops by tag, public models."""
+    drops = drop_content(runs)
+    drop_lines = ["## Accuracy drops", "", *markdown_table(drops["header"], drops["rows"]), ""]
+    if runs.comparison:
+        lines = [comparison_markdown(runs.comparison)]
+        lines += drop_lines if any(shift.natural for shift in runs.shifts) else []
     else:
+        notes = [*caveat_lines(runs.shifts), *missing_drop_notes(runs.shifts)]
         lines = [
-            f"# {several_title(found)}",
+            f"# {multi_suite_title(runs)}",
             "",
-            f"Not compared image by image, since {found.not_compared}.",
+            f"The runs are not compared image by image: {runs.not_compared}.",
             "",
-            *costs,
-            *(f"- {line}" for line in [*marked(found.shifts), *unmeasured(found.shifts)]),
+            *drop_lines,
+            *(f"- {note}" for note in notes),
         ]
-    if beside["tags"]:
-        left_out = [f"Left out because marked: {beside['marked']:,}.", ""] if beside["marked"] else []
+    if drops["tags"]:
+        with_caveats = drops["runs_with_caveats"]
+        left_out = [f"Runs left out because of caveats: {with_caveats:,}.", ""] if with_caveats else []
         lines += ["## Drop by tag", "", *left_out]
-        lines += [*markdown_table(beside["tag_header"], beside["tags"]), ""]
-    return "\n".join([*lines, *public_markdown(beside["placed"])]).rstrip("\n") + "\n"
+        lines += [*markdown_table(drops["tag_header"], drops["tags"]), ""]
+    return "\n".join([*lines, *placement_markdown(drops["placed"])]).rstrip("\n") + "\n"
 
 
-def comparison_markdown(found: Comparison) -> str:
-    """Several runs: who they are, headline scores with differences, changed conditions."""
-    names = run_names(found)
+def comparison_markdown(comparison: Comparison) -> str:
+    """A comparison: the runs, headline scores with differences, and changed conditions."""
+    names = run_names(comparison)
     lines = [f"# {names[0]} against {', '.join(names[1:])}", ""]
-    lines += [f"- {label}: {text}" for label, text in summary_lines(found)]
+    lines += [f"- {label}: {text}" for label, text in summary_lines(comparison)]
     header = ["score", *names, *(f"{name} - {names[0]}" for name in names[1:])]
-    lines += ["", *markdown_table(header, headline_rows(found)), ""]
-    lines += [*(f"- {title}: {formula}" for title, formula in headline_formulas(found)), ""]
+    lines += ["", *markdown_table(header, headline_rows(comparison)), ""]
+    lines += [*(f"- {title}: {formula}" for title, formula in headline_formulas(comparison)), ""]
     for other, name in enumerate(names[1:], start=1):
-        rows = changed_rows(found, other)
+        rows = changed_rows(comparison, other)
         if rows:
-            header = changed_columns(found, other)
-            lines += [f"## {name}: conditions that changed", "", *markdown_table(header, rows), ""]
+            header = changed_columns(comparison, other)
+            lines += [f"## {name}: changed conditions", "", *markdown_table(header, rows), ""]
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,12 +1,23 @@
-"""The page of several runs: compared with the first, or, of several tests, only beside each other."""
+"""The page and JSON document of several runs: a comparison, or accuracy drops on several benchmarks."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.multi_run import Several
 from windtunnel.core.metrics import headline_titles
+from windtunnel.report.accuracy_drops import (
+    DROP_HEADER,
+    TAG_HEADER,
+    accuracy_bars,
+    bar_names,
+    caveat_lines,
+    drop_rows,
+    missing_drop_notes,
+    tag_rows,
+)
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
@@ -17,110 +28,157 @@ from windtunnel.report.comparison import (
     summary_lines,
 )
 from windtunnel.report.figures import difference_map, flip_changes
-from windtunnel.report.multi_suite import (
-    beside_content,
-    beside_figures,
-    marked,
-    run_lines,
-    several_title,
-    unmeasured,
-)
 from windtunnel.report.page import render_page
+from windtunnel.report.public_placement import placement_content, placement_figures
 from windtunnel.report.score_format import scale, unit
 
-FLIPPED_SHOWN = 15
-# Changed conditions that are not folded.
+# Number of images in the table of changed images.
+IMAGES_SHOWN = 15
+# Number of changed conditions outside the closed table.
 CHANGED_SHOWN = 12
-
-
-def render_several(found: Several) -> str:
-    """The page of several runs."""
-    if found.comparison:
-        return _render_compared(found.comparison, found)
-    return render_page(
-        "shifts.html.j2",
-        beside_figures(found),
-        title=several_title(found),
-        not_compared=found.not_compared,
-        warnings=[*marked(found.shifts), *unmeasured(found.shifts)],
-        beside=beside_content(found),
-        runs=run_lines(found),
-    )
-
-
-def _render_compared(found: Comparison, around: Several) -> str:
-    names = run_names(found)
-    maps = {f"change_{other}": _change_figure(found, other) for other in range(1, len(names))}
-    axes = plane(found)
-    # Of corruptions the table side by side says it all.
-    natural = any(one.natural and one.drop for one in around.shifts)
-    return render_page(
-        "comparison.html.j2",
-        {name: figure for name, figure in maps.items() if figure["data"][0]["y"]}
-        | {"plane": axes}
-        | {name: figure for name, figure in beside_figures(around).items() if natural or name != "shifts"},
-        beside=beside_content(around),
-        beside_shown=natural,
-        names=names,
-        first_score=min(axes["described"], len(axes["scores"]) - 1),
-        document=comparison_document(found),
-        lines=[line for line in summary_lines(found) if line[0] != "warning"],
-        headline=headline_rows(found),
-        formulas=headline_formulas(found),
-        columns=[changed_columns(found, other) for other in range(1, len(names))],
-        changed=[changed_rows(found, other) for other in range(1, len(names))],
-        maps=[figure["data"][0]["y"] for figure in maps.values()],
-        scores=_score_rows(found),
-        significant=SIGNIFICANT,
-        holds_sequences=any(metric == "flip_probability" for metric, _ in found.scores),
-        shown=CHANGED_SHOWN,
-        flips=[one.images[:FLIPPED_SHOWN] for one in found.flips],
-    )
-
-
-def plane(found: Comparison) -> dict[str, Any]:
-    """Every score of every run, to draw any against any other; first what describes the models."""
-    clean = next((found.scores[key] for key in CLEAN if key in found.scores), None)
-    axes: list[dict[str, Any]] = []
-    if clean:
-        axes.append({"title": "clean accuracy, %", "values": [100 * (1 - one.value) for one in clean]})
-    if any(column.parameters for column in found.columns):
-        sizes = [column.parameters or None for column in found.columns]
-        axes.append({"title": "parameters", "values": sizes, "log": True})
-    described, titles = len(axes), headline_titles()
-    for (metric, condition), scores in sorted(found.scores.items(), key=lambda one: one[0][1] != ""):
-        title = " ".join(filter(None, (titles.get(metric, metric), condition)))
-        measured = f", {unit(metric)}" if unit(metric) else ""
-        axes.append({"title": f"{title}{measured}", "values": [scale(metric) * one.value for one in scores]})
-    return {"models": run_names(found), "scores": axes, "described": described}
-
-
 CLEAN = (("top1_error", "clean"), ("top1_error", "native"))
 
 
-def _change_figure(found: Comparison, other: int) -> dict[str, Any]:
-    """What changed: flips by sequence, or errors by corruption and severity."""
-    flips = _differences(found, other, "flip_probability")
-    return flip_changes(flips) if flips else difference_map(_differences(found, other, "top1_error"))
+def render_multi_run(runs: Several) -> str:
+    """The HTML page of several runs."""
+    if runs.comparison:
+        return _render_comparison(runs.comparison, runs)
+    return render_page(
+        "multi_suite.html.j2",
+        drop_figures(runs),
+        title=multi_suite_title(runs),
+        not_compared=runs.not_compared,
+        warnings=[*caveat_lines(runs.shifts), *missing_drop_notes(runs.shifts)],
+        drops=drop_content(runs),
+        runs=run_lines(runs),
+    )
 
 
-def _differences(found: Comparison, other: int, metric: str) -> dict[str, tuple[float, float, float, bool]]:
-    """By condition: change of a score, its interval, and whether it is sure."""
+def _render_comparison(comparison: Comparison, runs: Several) -> str:
+    names = run_names(comparison)
+    others = range(1, len(names))
+    maps = {f"change_{other}": _change_figure(comparison, other) for other in others}
+    plane = score_plane(comparison)
+    # For corruptions, the headline table already contains the drops.
+    shows_drops = any(shift.natural and shift.drop for shift in runs.shifts)
+    return render_page(
+        "comparison.html.j2",
+        {name: figure for name, figure in maps.items() if figure["data"][0]["y"]}
+        | {"score_plane": plane}
+        | {name: figure for name, figure in drop_figures(runs).items() if shows_drops or name != "shifts"},
+        drops=drop_content(runs),
+        shows_drops=shows_drops,
+        names=names,
+        first_score=min(plane["described"], len(plane["scores"]) - 1),
+        document=comparison_document(comparison),
+        lines=[line for line in summary_lines(comparison) if line[0] != "warning"],
+        headline=headline_rows(comparison),
+        formulas=headline_formulas(comparison),
+        columns=[changed_columns(comparison, other) for other in others],
+        changed=[changed_rows(comparison, other) for other in others],
+        maps=[figure["data"][0]["y"] for figure in maps.values()],
+        scores=_score_rows(comparison),
+        significant=SIGNIFICANT,
+        holds_sequences=any(metric == "flip_probability" for metric, _ in comparison.scores),
+        shown=CHANGED_SHOWN,
+        flips=[flips.images[:IMAGES_SHOWN] for flips in comparison.flips],
+    )
+
+
+def drop_content(runs: Several) -> dict[str, Any]:
+    """Tables of accuracy drops, drops by tag, and comparisons with public models."""
+    shown = [shift for shift in runs.shifts if shift.shifted]
     return {
-        one.condition: (
-            one.difference.value,
-            one.difference.low,
-            one.difference.high,
-            one.holm_p <= SIGNIFICANT,
-        )
-        for one in found.changes
-        if one.other == other and one.metric == metric
+        "header": DROP_HEADER,
+        "rows": drop_rows(runs.shifts),
+        "natural": any(shift.natural and not shift.frames for shift in shown),
+        "frames": any(shift.frames for shift in shown),
+        "synthetic": any(not shift.natural for shift in shown),
+        "tag_header": TAG_HEADER,
+        "tags": tag_rows(runs.tags),
+        "runs_with_caveats": sum(bool(shift.caveats) for shift in runs.shifts),
+        "placed": [placement_content(placement, runs.runs) for placement in runs.placed],
     }
 
 
-def _score_rows(found: Comparison) -> list[dict[str, Any]]:
-    """Every shared score, a row each."""
+def drop_figures(runs: Several) -> dict[str, Any]:
+    """Figures of accuracy drops and of comparisons with public models, by their ids on the page."""
+    return {
+        "shifts": accuracy_bars(runs.shifts, bar_names(runs.shifts)),
+        **placement_figures(runs.placed),
+    }
+
+
+def multi_suite_title(runs: Several) -> str:
+    """The title of a page of runs of several benchmarks."""
+    models = list(dict.fromkeys(shift.model for shift in runs.shifts))
+    suites = list(dict.fromkeys(shift.suite.partition("@")[0] for shift in runs.shifts))
+    return f"{', '.join(models)}: {', '.join(suites)}"
+
+
+def run_lines(runs: Several) -> list[tuple[str, str]]:
+    """A labelled line per run: model, benchmark, conditions and folder."""
+    return [
+        (f"run {number}", f"{shift.model}   {shift.test}   {shift.over}   {shift.run}")
+        for number, shift in enumerate(runs.shifts, start=1)
+    ]
+
+
+def multi_run_document(runs: Several) -> dict[str, Any]:
+    """Several runs as one JSON document: comparison, accuracy drops, tags and public models."""
+    comparison = comparison_document(runs.comparison) if runs.comparison else {"schema": 1}
+    return {
+        **comparison,
+        "not_compared": runs.not_compared,
+        "shifts": [shift.to_json() for shift in runs.shifts],
+        "tags": [asdict(drop) for drop in runs.tags],
+        "public": [placement.to_json() for placement in runs.placed],
+    }
+
+
+def score_plane(comparison: Comparison) -> dict[str, Any]:
+    """Values of every run for the scatter plot of two scores; clean accuracy and parameters come first."""
+    clean = next((comparison.scores[key] for key in CLEAN if key in comparison.scores), None)
+    axes: list[dict[str, Any]] = []
+    if clean:
+        axes.append({"title": "clean accuracy, %", "values": [100 * (1 - score.value) for score in clean]})
+    if any(column.parameters for column in comparison.columns):
+        sizes = [column.parameters or None for column in comparison.columns]
+        axes.append({"title": "parameters", "values": sizes, "log": True})
+    described, titles = len(axes), headline_titles()
+    for (metric, condition), scores in sorted(comparison.scores.items(), key=lambda item: item[0][1] != ""):
+        title = " ".join(filter(None, (titles.get(metric, metric), condition)))
+        unit_text = f", {unit(metric)}" if unit(metric) else ""
+        values = [scale(metric) * score.value for score in scores]
+        axes.append({"title": f"{title}{unit_text}", "values": values})
+    return {"models": run_names(comparison), "scores": axes, "described": described}
+
+
+def _change_figure(comparison: Comparison, other: int) -> dict[str, Any]:
+    """Changes of flip probability by sequence, or of error by corruption and severity."""
+    flips = _differences(comparison, other, "flip_probability")
+    return flip_changes(flips) if flips else difference_map(_differences(comparison, other, "top1_error"))
+
+
+def _differences(
+    comparison: Comparison, other: int, metric: str
+) -> dict[str, tuple[float, float, float, bool]]:
+    """By condition: change of a score, the ends of its interval, and whether it is significant."""
+    return {
+        change.condition: (
+            change.difference.value,
+            change.difference.low,
+            change.difference.high,
+            change.holm_p <= SIGNIFICANT,
+        )
+        for change in comparison.changes
+        if change.other == other and change.metric == metric
+    }
+
+
+def _score_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """A row per score that all runs have."""
     return [
         {"metric": metric, "condition": condition, "values": [score.to_json() for score in scores]}
-        for (metric, condition), scores in found.scores.items()
+        for (metric, condition), scores in comparison.scores.items()
     ]

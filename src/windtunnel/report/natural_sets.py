@@ -1,4 +1,4 @@
-"""A natural set in words: its parts, and which outputs of the model count."""
+"""Descriptions of natural sets: their parts, and the model's outputs that compete."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from windtunnel.core.wording import counted
 
 
 def parts_text(natural: NaturalRecipe) -> str:
-    """The parts of a natural set with their counts, as the recipe holds them."""
+    """The parts of a natural set with their numbers of images."""
     parts = ", ".join(map(_part_text, natural.parts))
     frames = f"; {counted(natural.frame_sets, 'frame set')}" if natural.frame_sets else ""
     return parts + frames
@@ -18,13 +18,15 @@ def _part_text(part: PartRecord) -> str:
     return f"{part.count:,}{of} {part.name}"
 
 
-def counted_text(recipe: Recipe) -> str:
-    """Which of the model's outputs may win, in a few words."""
+def competing_outputs_text(recipe: Recipe) -> str:
+    """The model's outputs that compete: all, those left by a mask, or those mapped to classes."""
     projection, outputs = recipe.projection.projection, f"{recipe.model.classes:,}"
-    kept = f"{len(projection.kept):,}"
+    classes = f"{len(projection.kept):,}"
     if projection.is_masked:
-        return f"{kept} of {outputs} outputs count (mask before softmax)"
+        return f"{classes} of {outputs} outputs compete (masked before softmax)"
     if projection.is_collapsed:
         used = sum(map(len, projection.outputs))
-        return f"{used:,} of {outputs} outputs stand for {kept} classes (the best of a class's outputs)"
-    return f"all {outputs} outputs count"
+        return (
+            f"{used:,} of {outputs} outputs are mapped to {classes} classes (the largest output of a class)"
+        )
+    return f"all {outputs} outputs compete"

@@ -1,4 +1,4 @@
-"""The HTML page: one file, no request to anywhere."""
+"""The HTML page: one file that makes no network requests."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from markupsafe import Markup
 
 from windtunnel.core.metrics import headline_titles
 from windtunnel.report.saliency_overlay import occlusion_scale
-from windtunnel.report.score_format import amount, number, unit
+from windtunnel.report.score_format import amount, direction_text, number, unit
 from windtunnel.report.sections import Document, ReportInput, Section, by_order, failure_of, guarded
 
 
-def render(document: Document, given: ReportInput) -> str:
-    """The page of one run: every section that applies."""
+def render(document: Document, inputs: ReportInput) -> str:
+    """The HTML page of one run, with every section that applies."""
     figures: dict[str, Any] = {}
-    shown = [_section(section, document, given, figures) for section in by_order()]
+    shown = [_section(section, document, inputs, figures) for section in by_order()]
     return render_page("page.html.j2", figures, document=document, sections=[text for text in shown if text])
 
 
-def _section(section: Section, document: Document, given: ReportInput, figures: dict[str, Any]) -> Markup:
-    """The HTML of one section; its figures are added to those of the page."""
+def _section(section: Section, document: Document, inputs: ReportInput, figures: dict[str, Any]) -> Markup:
+    """The HTML of one section. Its figures are added to `figures`."""
     nothing: tuple[Markup, dict[str, Any]] = (Markup(), {})
-    html, own = guarded(section, document, lambda: _rendered(section, document, given, figures), nothing)
-    figures |= own
-    line = "" if html else failure_of(section, document)
-    return Markup("<h2>{}</h2>\n<p>{}</p>").format(section.title, line) if line else html
+    html, added = guarded(section, document, lambda: _rendered(section, document, inputs, figures), nothing)
+    figures |= added
+    failure = "" if html else failure_of(section, document)
+    return Markup("<h2>{}</h2>\n<p>{}</p>").format(section.title, failure) if failure else html
 
 
 def _rendered(
-    section: Section, document: Document, given: ReportInput, figures: dict[str, Any]
+    section: Section, document: Document, inputs: ReportInput, figures: dict[str, Any]
 ) -> tuple[Markup, dict[str, Any]]:
-    """The HTML and figures of a section; none where it does not apply."""
+    """The HTML and figures of a section; both empty if the section does not apply."""
     if not section.applies(document):
         return Markup(), {}
-    content = section.content(document, given)
-    own = dict(content.figures)
+    content = section.content(document, inputs)
+    added = dict(content.figures)
     if not section.is_shipped:
-        _check_figures(own, figures)
+        _check_figures(added, figures)
     html = _template(section).render(
-        **content.values, document=document, section=section, figures=own, titles=headline_titles()
+        **content.values, document=document, section=section, figures=added, titles=headline_titles()
     )
-    return Markup(html), own  # the template escapes what it is given
+    return Markup(html), added  # the template has escaped all values
 
 
 def _template(section: Section) -> jinja2.Template:
@@ -56,16 +56,16 @@ def _template(section: Section) -> jinja2.Template:
     return environment.from_string(text)
 
 
-def _check_figures(own: dict[str, Any], others: dict[str, Any]) -> None:
-    """Refuse figures that would replace those of other sections, or that are not JSON."""
-    taken = sorted(set(own) & set(others))
+def _check_figures(added: dict[str, Any], existing: dict[str, Any]) -> None:
+    """Raise an error if a figure id is in use already or a figure is not JSON."""
+    taken = sorted(set(added) & set(existing))
     if taken:
         raise ValueError(f"another section has the figure '{taken[0]}'; choose another id.")
-    json.dumps(own, allow_nan=False)
+    json.dumps(added, allow_nan=False)
 
 
 def render_page(template: str, figures: dict[str, Any], **content: object) -> str:
-    """A template with the style, script and figures every page has."""
+    """A template rendered with the style, script and figures that every page has."""
     return (
         _environment()
         .get_template(template)
@@ -81,7 +81,7 @@ def render_page(template: str, figures: dict[str, Any], **content: object) -> st
 
 
 def _for_script(value: object) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """A value as JSON that cannot close the surrounding script element."""
     return json.dumps(value).replace("<", "\\u003c")
 
 
@@ -98,6 +98,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["amount"] = amount
     environment.filters["number"] = number
     environment.filters["unit"] = unit
+    environment.filters["direction"] = direction_text
+    environment.filters["sentence"] = lambda text: f"{text[:1].upper()}{text[1:]}."
     environment.filters["for_script"] = _for_script
     environment.globals["map_scale"] = occlusion_scale("probability")
     environment.filters["thousands"] = lambda value: f"{value:,}"

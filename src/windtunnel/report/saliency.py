@@ -1,4 +1,4 @@
-"""What wrong answers hang on: maps of shown images, while time lasts."""
+"""Saliency maps of misclassified images in a report, within a time limit."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windtunnel.analysis.explain import Explanation, explain_preprocessed
+from windtunnel.analysis.explain import explain_preprocessed
 from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.engine.work import fitted
+from windtunnel.engine.pixels import fitted
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import Model
 from windtunnel.report.saliency_overlay import overlay, scale_of
 from windtunnel.report.source_images import class_names, thumbnail
 
-# So many images of each part of the report, and no longer than this for each part.
+# Limits for each section of the report: number of images and seconds.
 IMAGES = 6
 SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Hanging:
-    """An image's map, small, and what it shows in words."""
+class SaliencyMap:
+    """A saliency map as a data URI, and a sentence on the region that the prediction depends on."""
 
     map_image: str
-    words: str
+    text: str
 
 
 @dataclass(frozen=True)
-class Hangings:
-    """Maps of some images, None where there is none, and why there are not more."""
+class SaliencyMaps:
+    """The maps of several images, None for those without a map, and a note on missing maps."""
 
-    maps: list[Hanging | None]
+    maps: list[SaliencyMap | None]
     note: str = ""
 
 
-# Images with the class that was said of each, and the side of their maps on the page.
-Explain = Callable[[Sequence[tuple[Image, int]], int], Hangings]
+# From pairs of image and predicted output, and the side of the maps in pixels, to saliency maps.
+Explain = Callable[[Sequence[tuple[Image, int]], int], SaliencyMaps]
 
 
-def explain_nothing(images: Sequence[tuple[Image, int]], _side_px: int) -> Hangings:
-    """No map of any image: the model is not at hand."""
-    return Hangings([None] * len(images))
+def explain_nothing(images: Sequence[tuple[Image, int]], _side_px: int) -> SaliencyMaps:
+    """No saliency maps, for reports without the model."""
+    return SaliencyMaps([None] * len(images))
 
 
 def explain_with(
@@ -54,58 +54,39 @@ def explain_with(
     progress: Progress = silent,
     seconds: float = SECONDS,
 ) -> Explain:
-    """How to explain a run's images by its model; another model is refused.
+    """A function that makes saliency maps of a run's images with its model.
 
     Args:
         run: a finished run.
-        model: the model of that run, loaded again.
+        model: the model of that run, loaded again; another model is an error.
         progress: counts occluded patches.
-        seconds: how long each part of the report may take.
+        seconds: time limit for each section of the report.
     """
-    recipe, preprocess = run.recipe.model, model.preprocess
-    alike = (recipe.geometry, recipe.tensor) == (preprocess.geometry.record(), preprocess.tensor.record())
-    # A fingerprint holds predictions, which depend on the preprocessing too.
-    if alike and model.fingerprint != recipe.fingerprint:
-        raise UserError(f"{model.name} is not the model of {run.path}; give the one that was run.")
-    if not alike:
-        raise UserError(
-            f"{model.name} ({model.preprocess.origin}) is not what {run.path} was run with: "
-            f"{run.info.model.name} ({run.info.model.preprocess_from}); give that model and its "
-            f"{option('preprocess')}."
-        )
-    names = class_names(run)
-    promised: list[int] = []
+    _check_model(run, model)
+    patches: list[int] = []
 
-    def explain(images: Sequence[tuple[Image, int]], side_px: int) -> Hangings:
+    def explain(images: Sequence[tuple[Image, int]], side_px: int) -> SaliencyMaps:
         end = time.monotonic() + seconds
-        chosen = [(fitted(image, model), said) for image, said in images[:IMAGES]]
-        promised.append(sum(len(patches_of(*image.shape[:2])) for image, _ in chosen))
+        chosen = [(fitted(image, model.preprocess.geometry), output) for image, output in images[:IMAGES]]
+        patches.append(sum(len(patches_of(*image.shape[:2])) for image, _ in chosen))
 
-        def watch(done: int, _patches: int, _failed: int = 0) -> None:
-            progress(done, sum(promised))
+        def count_patches(done: int, _total: int, _failed: int = 0) -> None:
+            progress(done, sum(patches))
             if time.monotonic() > end:
                 raise _OutOfTime
 
-        maps: list[Hanging | None] = []
-        for image, said in chosen:
+        maps: list[SaliencyMap | None] = []
+        for image, output in chosen:
             try:
-                found = explain_preprocessed(
-                    model,
-                    image,
-                    said,
-                    projection=run.projection,
-                    name=lambda index: names.get(index, f"class {index}"),
-                    progress=watch,
-                )
+                maps.append(_saliency_map(run, model, image, output, side_px, count_patches))
             except _OutOfTime:
                 break
-            maps.append(_hanging(found, side_px))
         note = (
-            f"{len(maps)} of {len(chosen)} maps could be made in {seconds:g} seconds; windtunnel explain "
-            "takes the time it needs."
+            f"{len(maps)} of {len(chosen)} saliency maps were made within the limit of {seconds:g} seconds. "
+            "windtunnel explain has no time limit."
         )
-        rest = [None] * (len(images) - len(maps))
-        return Hangings([*maps, *rest], note if len(maps) < len(chosen) else "")
+        missing = [None] * (len(images) - len(maps))
+        return SaliencyMaps([*maps, *missing], note if len(maps) < len(chosen) else "")
 
     return explain
 
@@ -114,6 +95,35 @@ class _OutOfTime(Exception):
     pass
 
 
-def _hanging(found: Explanation, side_px: int) -> Hanging:
-    drawn = overlay(found.image, found.map, scale_of(found).full)
-    return Hanging(thumbnail(drawn, side_px), f"It hangs on {found.words}.")
+def _check_model(run: ScoredRun, model: Model) -> None:
+    """Raise a UserError if a model or its preprocessing is not that of the run."""
+    recipe, preprocess = run.recipe.model, model.preprocess
+    same_preprocessing = (recipe.geometry, recipe.tensor) == (
+        preprocess.geometry.record(),
+        preprocess.tensor.record(),
+    )
+    if not same_preprocessing:
+        raise UserError(
+            f"{model.name} ({preprocess.origin}) differs from the model of {run.path}: "
+            f"{run.info.model.name} ({run.info.model.preprocess_from}). Give that model and its "
+            f"{option('preprocess')}."
+        )
+    # The fingerprint depends on the preprocessing too, so it is compared only if that is the same.
+    if model.fingerprint != recipe.fingerprint:
+        raise UserError(f"{model.name} is not the model of {run.path}. Give the model of that run.")
+
+
+def _saliency_map(
+    run: ScoredRun, model: Model, image: Image, output: int, side_px: int, progress: Progress
+) -> SaliencyMap:
+    names = class_names(run)
+    explanation = explain_preprocessed(
+        model,
+        image,
+        output,
+        projection=run.projection,
+        name=lambda index: names.get(index, f"class {index}"),
+        progress=progress,
+    )
+    drawn = overlay(explanation.image, explanation.map, scale_of(explanation).full)
+    return SaliencyMap(thumbnail(drawn, side_px), f"The prediction depends on {explanation.words}.")

@@ -1,6 +1,6 @@
 """Shapes, textures and colours that the demo scene is drawn with.
 
-Lengths and places are shares of the side, with y downwards.
+Lengths and positions are fractions of the side; y points down.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Box = tuple[float, float, float, float]
 SCENE_DRAWS = Draws(0, "harbour", "scene", 0)
 
 
-# Shapes: masks from 0 to 1 of the whole image.
+# Shapes, as masks of the whole image with values from 0 to 1.
 
 
 def polygon(px: int, points: Sequence[Point]) -> Plane:
@@ -56,23 +56,23 @@ def polyline(px: int, points: Sequence[Point], width: float) -> Plane:
 
 
 def lettering(px: int, x: float, y: float, high: float, text: str) -> Plane:
-    """A text centred on a point, in letters this high."""
+    """A text centred on a point; `high` is the font size."""
     mask = PillowImage.new("L", (px, px))
     ImageDraw.Draw(mask).text((x * px, y * px), text, fill=255, font_size=high * px, anchor="mm")
     return _unit(mask)
 
 
 def blob(px: int, points: Sequence[Point]) -> Plane:
-    """A smooth closed outline through the points (Catmull and Rom's curve)."""
+    """A smooth closed outline through the points (Catmull-Rom spline)."""
     p = np.array(points)
-    before, after, next_one = np.roll(p, 1, 0), np.roll(p, -1, 0), np.roll(p, -2, 0)
+    before, after, second_after = np.roll(p, 1, 0), np.roll(p, -1, 0), np.roll(p, -2, 0)
     curve = [
         0.5
         * (
             2 * p
             + (after - before) * t
-            + (2 * before - 5 * p + 4 * after - next_one) * t**2
-            + (3 * p - before - 3 * after + next_one) * t**3
+            + (2 * before - 5 * p + 4 * after - second_after) * t**2
+            + (3 * p - before - 3 * after + second_after) * t**3
         )
         for t in np.arange(0, 1, 0.1)
     ]
@@ -88,20 +88,20 @@ def _unit(mask: PillowImage.Image) -> Plane:
 
 
 def pixel_grid(px: int) -> tuple[Plane, Plane]:
-    """x and y of every pixel, as a row and a column."""
-    places = ((np.arange(px) + 0.5) / px).astype(np.float32)
-    return places[None, :], places[:, None]
+    """The x and y coordinates of pixel centres, as a row and a column."""
+    positions = ((np.arange(px) + 0.5) / px).astype(np.float32)
+    return positions[None, :], positions[:, None]
 
 
 def smooth_noise(px: int, purpose: str, across: int, down: int) -> Plane:
-    """Smooth noise from 0 to 1 with this many bumps across and down."""
+    """Smooth noise from 0 to 1 on a grid of `across` times `down` points."""
     lattice = SCENE_DRAWS.uniforms(purpose, across * down).reshape(down, across).astype(np.float32)
     smooth = PillowImage.fromarray(lattice).resize((px, px), PillowImage.Resampling.BICUBIC)
     return np.asarray(smooth, np.float32)
 
 
 def cloudy(px: int, purpose: str, across: int, down: int, octaves: int) -> Plane:
-    """Noise from about 0 to 1 with finer and weaker bumps on the coarse ones."""
+    """Fractal noise from about 0 to 1: octaves of smooth noise."""
     layers = [
         smooth_noise(px, f"{purpose} {octave}", across << octave, down << octave) * 0.55**octave
         for octave in range(octaves)
@@ -110,7 +110,7 @@ def cloudy(px: int, purpose: str, across: int, down: int, octaves: int) -> Plane
 
 
 def paint_over(image: Plane, mask: Plane, colour: Colour | Plane, strength: float = 1.0) -> None:
-    """Lay a colour over the image where the mask is."""
+    """Blend a colour into the image where the mask is set."""
     rows, columns = np.nonzero(mask.any(axis=1))[0], np.nonzero(mask.any(axis=0))[0]
     if not rows.size:
         return
@@ -120,13 +120,13 @@ def paint_over(image: Plane, mask: Plane, colour: Colour | Plane, strength: floa
 
 
 def tint(colour: Colour, *shades: Plane) -> Plane:
-    """A colour times shades around 1, as a plane of its own."""
+    """A colour multiplied by shades around 1, for every pixel."""
     shade = np.prod(np.broadcast_arrays(*shades), axis=0)
     return np.asarray(np.asarray(colour, np.float32) * shade[..., None], np.float32)
 
 
 def blend(low: Colour | Plane, high: Colour | Plane, share: Plane | Numbers) -> Plane:
-    """A colour between two, by a share from 0 to 1."""
+    """Linear interpolation between two colours by a share from 0 to 1."""
     a, b = np.asarray(low, np.float32), np.asarray(high, np.float32)
     weight = np.asarray(np.clip(share, 0, 1), np.float32)
     return np.asarray(a + (b - a) * weight[..., None], np.float32)
@@ -141,7 +141,7 @@ def paint_dots(
     dark: Colour,
     bright: Colour,
 ) -> None:
-    """Leaves or petals: flat dots between two colours, the brightest on top."""
+    """Draw leaves or petals: flat dots with tones between two colours, the brightest on top."""
     px = len(image)
     drawn = PillowImage.fromarray(np.clip(image, 0, 255).astype(np.uint8))
     pen = ImageDraw.Draw(drawn)

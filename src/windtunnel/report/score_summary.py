@@ -1,4 +1,4 @@
-"""The headline of a finished run, and scores asked for by name, as labelled lines."""
+"""Summary of a finished run and of selected scores, for the terminal."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.options.command_line import for_command_line
-from windtunnel.report.natural_sets import counted_text
+from windtunnel.report.natural_sets import competing_outputs_text
+from windtunnel.report.pipeline_steps import is_significant, step_rows, step_verdict
 from windtunnel.report.score_format import number, unit
 from windtunnel.report.sections.notes import normaliser_notes, unlabelled_note
-from windtunnel.report.step_costs import certain, step_rows, step_verdict
 
 WORST_SHOWN = 3
 REASONS_SHOWN = 3
-# What is reported of every sequence.
+# Metrics that are printed for every sequence.
 EACH_SEQUENCE = ("flip_probability", "ut5d")
-# Columns of scores that were asked for by name.
-ASKED_HEADER = ("score", "of", "value", "95 % interval", "images")
+# Columns of the table of selected scores.
+SELECTED_HEADER = ("score", "of", "value", "95 % interval", "images")
 
 
 def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
-    """The headline of a finished run as labelled lines."""
-    seen = run.observed
+    """The summary of a finished run as labelled lines."""
+    observed = run.observed
     if not scores:
-        why = "no image has a label" if seen.unlabelled else "no image could be scored"
-        nothing = ("scores", f"{why}: no error rates")
-        return [*_warning_lines(run), nothing, *_not_finite_lines(run), *_left_out_lines(seen)]
+        reason = "no image has a label" if observed.unlabelled else "no image could be scored"
+        no_scores = ("scores", f"no error rates: {reason}")
+        return [*_warning_lines(run), no_scores, *_not_finite_lines(run), *_left_out_lines(observed)]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
     errors = [
-        (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
+        (f"{name} error", _score_text(by_condition[name]))
+        for name in ("native", "clean")
+        if name in by_condition
     ]
     lines = _warning_lines(run)
     lines += _part_lines(run, by_condition) if run.natural else errors
@@ -49,7 +51,7 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     for score in scores:
         title = heads.get((score.metric, score.condition))
         if title and score.metric != "top1_error":
-            lines.append((title, f"{_shown(score)}   {headline_formula(score.formula)}"))
+            lines.append((title, f"{_score_text(score)}   {headline_formula(score.formula)}"))
     lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
     lines += [("note", note) for note in [*normaliser_notes(run), *training_notes(run)]]
     corruptions = {condition.name for condition in run.conditions if condition.is_corruption}
@@ -58,30 +60,34 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
-    return [*lines, *_step_lines(run, scores), *_not_finite_lines(run), *_left_out_lines(seen)]
+    return [*lines, *_step_lines(run, scores), *_not_finite_lines(run), *_left_out_lines(observed)]
 
 
 def _warning_lines(run: ScoredRun) -> list[tuple[str, str]]:
-    """What must be read before any number."""
+    """Warnings to read before any number."""
     return [("WARNING", warning) for warning in implausible(run)]
 
 
 def _not_finite_lines(run: ScoredRun) -> list[tuple[str, str]]:
-    """How many predictions are not finite, which count as wrong."""
+    """The number of predictions that are not finite and count as incorrect."""
     note = not_finite_note(run)
     return [("not finite", note)] if note else []
 
 
-def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
-    """How many images have no label or were left out, and the first few reasons with an image each."""
-    lines = [("note", unlabelled_note(seen.unlabelled))] if seen.unlabelled and seen.kept.any() else []
-    if not seen.left_out:
+def _left_out_lines(observed: Observed) -> list[tuple[str, str]]:
+    """Numbers of images without a label and left out, and the first reasons with an example each."""
+    lines = (
+        [("note", unlabelled_note(observed.unlabelled))]
+        if observed.unlabelled and observed.kept.any()
+        else []
+    )
+    if not observed.left_out:
         return lines
-    images = counted(seen.left_out, "image")
-    lines += [("left out", f"{images} that some condition could not score; see the report")]
+    images = counted(observed.left_out, "image")
+    lines += [("left out", f"{images} that could not be scored under some condition; see the report")]
     by_reason: dict[str, list[str]] = {}
-    for one in seen.unscored:
-        by_reason.setdefault(one.reason, []).append(one.image)
+    for unscored in observed.unscored:
+        by_reason.setdefault(unscored.reason, []).append(unscored.image)
     for reason, failed in list(by_reason.items())[:REASONS_SHOWN]:
         more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
         lines.append(("", f"{failed[0]}{more}: {reason}"))
@@ -90,8 +96,8 @@ def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
     return lines
 
 
-def asked_rows(scores: Sequence[Score]) -> list[tuple[str, ...]]:
-    """A table row, under ASKED_HEADER, for every score of the metrics that were asked for."""
+def selected_score_rows(scores: Sequence[Score]) -> list[tuple[str, ...]]:
+    """A table row for every selected score, with the columns of SELECTED_HEADER."""
     return [
         (
             score.metric,
@@ -104,100 +110,105 @@ def asked_rows(scores: Sequence[Score]) -> list[tuple[str, ...]]:
     ]
 
 
-def asked_lines(run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score]) -> list[tuple[str, str]]:
-    """How every score is computed, and why some of the metrics that were asked for have none."""
+def selected_score_lines(
+    run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score]
+) -> list[tuple[str, str]]:
+    """The formulas of selected scores, and the reasons why selected metrics have no score."""
     formulas = dict.fromkeys((score.metric, score.formula) for score in scores)
-    found = {score.metric for score in scores}
-    missing = [asked for asked in metrics if asked.partition(":")[0] not in found]
-    reasons = [(asked, _no_score_text(run, asked)) for asked in missing]
+    scored = {score.metric for score in scores}
+    missing = [metric for metric in metrics if metric.partition(":")[0] not in scored]
+    reasons = [(metric, _no_score_text(run, metric)) for metric in missing]
     return [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))]
 
 
-def _no_score_text(run: ScoredRun, asked: str) -> str:
-    why = why_no_score(run, asked.partition(":")[0])
-    return for_command_line(f"this run has no such score: {why.reason}. {why.cure[0].upper()}{why.cure[1:]}.")
+def _no_score_text(run: ScoredRun, metric: str) -> str:
+    missing = why_no_score(run, metric.partition(":")[0])
+    cure = f"{missing.cure[0].upper()}{missing.cure[1:]}"
+    return for_command_line(f"this run has no such score: {missing.reason}. {cure}.")
 
 
 def _part_lines(run: ScoredRun, by_condition: dict[str, Score]) -> list[tuple[str, str]]:
-    """The errors of a natural set's parts, which outputs counted, and what marks them."""
+    """The errors of a natural set's parts, the outputs that compete, and caveats."""
     errors = [
-        (f"{name} error", f"{_shown(score)}   {score.n:,} images") for name, score in by_condition.items()
+        (f"{name} error", f"{_score_text(score)}   {score.n:,} images")
+        for name, score in by_condition.items()
     ]
     return [
         *errors,
-        ("counted", counted_text(run.recipe)),
-        *(("mark", mark) for mark in caveats(run)),
+        ("outputs", competing_outputs_text(run.recipe)),
+        *(("caveat", caveat) for caveat in caveats(run)),
     ]
 
 
 def _detection_lines(scores: list[Score]) -> list[tuple[str, str]]:
-    """AUPR of the other out-of-distribution scores, the best first.
+    """AUPR of the OOD scores other than msp, the best first.
 
-    KL-matching stands apart with its own chance: its templates leave it fewer in images.
+    KL-matching has a line of its own because it uses fewer ID images, so its chance level differs.
     """
-    others = [one for one in scores if one.metric == "aupr" and one.condition != PAPERS_SCORE]
-    apart = [one for one in others if one.condition == KL_MATCHING]
-    ordered = sorted((one for one in others if one not in apart), key=lambda one: -one.value)
-    shown = "   ".join(f"{one.condition} {100 * one.value:.1f} %" for one in ordered)
-    lines = [("AUPR of others", shown)] if shown else []
-    return lines + [(f"AUPR of {one.condition}", f"{_shown(one)}   {one.formula}") for one in apart]
+    others = [score for score in scores if score.metric == "aupr" and score.condition != PAPERS_SCORE]
+    kl_matching = [score for score in others if score.condition == KL_MATCHING]
+    ranked = sorted((score for score in others if score not in kl_matching), key=lambda score: -score.value)
+    text = "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in ranked)
+    return [
+        *([("AUPR of others", text)] if text else []),
+        *((f"AUPR of {score.condition}", f"{_score_text(score)}   {score.formula}") for score in kl_matching),
+    ]
 
 
 def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
-    """Flip probability and top-5 distance of every sequence, in the run's order."""
-    found: dict[str, list[str]] = {}
+    """Flip probability and top-5 distance of every sequence."""
+    texts: dict[str, list[str]] = {}
     for score in scores:
         if score.metric in EACH_SEQUENCE:
-            shown = f"{title_of(score.metric)} {_shown(score)}"
-            found.setdefault(score.condition, []).append(shown)
-    return [(condition, "   ".join(shown)) for condition, shown in found.items()]
+            texts.setdefault(score.condition, []).append(f"{title_of(score.metric)} {_score_text(score)}")
+    return [(condition, "   ".join(parts)) for condition, parts in texts.items()]
 
 
 def _step_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
-    """The report's verdict on swapped steps, the costliest ones, and the spread along each axis."""
-    if not any(one.metric == "step_cost" for one in scores):
+    """The verdict on pipeline steps, the costliest steps, and the standard deviation along each axis."""
+    if not any(score.metric == "step_cost" for score in scores):
         return _changed_lines(scores)
     rows = step_rows(run)
-    shown = "   ".join(_cost_text(row) for row in rows[:WORST_SHOWN] if row["cost"]["value"] > 0)
-    told = f"{shown}   p adjusted over all steps (Holm)" if shown else ""
     lines = [("verdict", step_verdict(rows, len(run.observed.with_unlabelled.ids)))] if rows else []
-    lines.append(("costliest", told or "none: no step costs accuracy on these images"))
-    spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
-    points = {one.metric: f"{100 * one.value:.3f}" for one in scores}
-    shown = "   ".join(
-        f"{one.metric.partition('_')[0]} {points[one.metric]} ({points[f'{one.metric}_corrected']})"
-        for one in spreads
+    costs = "   ".join(_cost_text(row) for row in rows[:WORST_SHOWN] if row["cost"]["value"] > 0)
+    lines.append(
+        ("costliest", f"{costs}   p adjusted over all steps (Holm)" if costs else "no step costs accuracy")
     )
-    told = f"{shown}   points of accuracy, sample (without what chance adds)"
-    return [*lines, ("std by axis", told)] if shown else lines
+    points = {score.metric: f"{100 * score.value:.3f}" for score in scores}
+    stds = "   ".join(
+        f"{metric.partition('_')[0]} {points[metric]} ({points[f'{metric}_corrected']})"
+        for metric in (score.metric for score in scores)
+        if metric.endswith("_accuracy_std")
+    )
+    return [*lines, ("std by axis", f"{stds}   points of accuracy (bias-corrected)")] if stds else lines
 
 
 def _cost_text(row: Mapping[str, Any]) -> str:
-    """What a step costs, and whether that is more than chance."""
+    """The cost of a step, with its interval, p, and significance."""
     value, low, high = (100 * row["cost"][key] for key in ("value", "low", "high"))
-    doubt = "" if certain(row) else " (not certain)"
-    return f"{row['step']} {value:.1f} points [{low:.1f}, {high:.1f}], p {row['p']:.2g}{doubt}"
+    note = "" if is_significant(row) else " (not significant)"
+    return f"{row['step']} {value:.1f} points [{low:.1f}, {high:.1f}], p {row['p']:.2g}{note}"
 
 
 def _changed_lines(scores: list[Score]) -> list[tuple[str, str]]:
-    """Which swapped steps change most answers, and how many each axis changes, where nothing has a label."""
-    flips = [one for one in scores if one.metric == "step_flip_share"]
+    """Without labels: the steps that change the most predictions, and the share that each axis changes."""
+    flips = [score for score in scores if score.metric == "step_flip_share"]
     if not flips:
         return []
-    most = sorted((one for one in flips if one.value > 0), key=lambda one: -one.value)[:WORST_SHOWN]
-    shown = "   ".join(f"{one.condition} {_shown(one).strip()}" for one in most)
+    most = sorted((score for score in flips if score.value > 0), key=lambda score: -score.value)[:WORST_SHOWN]
+    steps = "   ".join(f"{score.condition} {_score_text(score).strip()}" for score in most)
     axes = "   ".join(
-        f"{one.metric.partition('_')[0]} {_shown(one).strip()}"
-        for one in scores
-        if one.metric.endswith("_flip_share") and not one.condition
+        f"{score.metric.partition('_')[0]} {_score_text(score).strip()}"
+        for score in scores
+        if score.metric.endswith("_flip_share") and not score.condition
     )
     return [
-        ("scores", "no image has a label: no error rates, only how many answers change"),
-        ("most changed", shown or "none: no step changes an answer to these images"),
+        ("scores", "no error rates, only shares of changed predictions: no image has a label"),
+        ("most changed", steps or "no step changes a prediction"),
         *([("by axis", axes)] if axes else []),
     ]
 
 
-def _shown(score: Score) -> str:
+def _score_text(score: Score) -> str:
     low, high = number(score.low, score.metric), number(score.high, score.metric)
     return f"{number(score.value, score.metric):>5} {unit(score.metric)}  [{low}, {high}]"

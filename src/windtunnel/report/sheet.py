@@ -25,52 +25,52 @@ CELL_PX = 224
 CAPTION_PX = 22
 GAP_PX = 6
 
-# Six cells beside each other are as wide as a page of text.
+# Six cells in a row are as wide as a page of text.
 STRIP_CELL_PX = 168
 
-# Frames of a sequence that a strip shows, and how long an animation shows each.
+# Number of frames in a strip, and the durations of frames in an animation.
 STRIP_FRAMES = 8
 FRAME_CELL_PX = 124
 FRAME_MS = 100
 LAST_FRAME_MS = 600
 ANIMATION_QUALITY = 80
-# The side of a source whose canvas is of an edition's size, with the margin that its crop takes away.
+# Side of the source image for each edition, including the margin that the centre crop removes.
 SOURCE_PX = {32: 32, 64: 64, 224: 256, 299: 342}
 
 Captioned = Sequence[tuple[str, Image]]
 
 
 def contact_sheet(unit: Corruption, file: Path | None, seed: int, edition: int) -> Image:
-    """Clean and the five severities in two rows of three, captioned; small editions are enlarged."""
+    """A sheet of the clean image and five severities in two rows, captioned; small editions are enlarged."""
     canvas = scene(edition) if file is None else _stages(file, edition)[-1]
     images = _severities(unit, canvas, file.name if file else "scene", seed, edition)
-    return _laid_out(images, columns=3, cell_px=CELL_PX)
+    return _layout(images, columns=3, cell_px=CELL_PX)
 
 
 def strip(unit: Corruption, canvas: Image, edition: int) -> Image:
-    """Clean and the five severities of a scene in one row, captioned and shrunk to a page's width."""
+    """A strip of the clean scene and five severities, captioned and scaled to the width of a page."""
     images = _severities(unit, canvas, "scene", 0, edition)
-    return _laid_out(images, columns=len(images), cell_px=STRIP_CELL_PX)
+    return _layout(images, columns=len(images), cell_px=STRIP_CELL_PX)
 
 
 def sequence_frames(
     unit: Perturbation, file: Path | None, seed: int, edition: int, difficulty: int = 1
 ) -> list[Image]:
-    """All frames of a sequence as a run makes them, of an image or of the scene."""
+    """All frames of a sequence of an image, or of the scene, as in a run."""
     stages = _stages(file, edition)
     rng = unit.draws(seed, file.name if file else "scene", difficulty)
     return list(clip_of(unit, stages, rng, difficulty, edition, GEOMETRIES[edition]))
 
 
 def frame_strip(frames: Sequence[Image], cell_px: int = STRIP_CELL_PX) -> Image:
-    """Some frames in one row, the first and the last among them, each captioned with its number."""
+    """A strip of evenly spaced frames from the first to the last, captioned with their numbers."""
     numbers = np.linspace(0, len(frames) - 1, min(STRIP_FRAMES, len(frames))).round().astype(int)
     images = [(f"frame {number}", frames[number]) for number in numbers]
-    return _laid_out(images, columns=len(images), cell_px=cell_px)
+    return _layout(images, columns=len(images), cell_px=cell_px)
 
 
 def animation(frames: Sequence[Image]) -> bytes:
-    """All frames as an animated WebP that repeats, the last shown a little longer; small ones enlarged."""
+    """All frames as a looping animated WebP; small frames are enlarged, the last is shown longer."""
     shown = [PillowImage.fromarray(frame) for frame in frames]
     if max(shown[0].size) < CELL_PX:
         shown = [_cell(frame, CELL_PX) for frame in frames]
@@ -88,17 +88,17 @@ def animation(frames: Sequence[Image]) -> bytes:
 
 
 def _severities(unit: Corruption, canvas: Image, sample_id: str, seed: int, edition: int) -> Captioned:
-    spoilt = [
+    corrupted = [
         (
             f"{unit.name}:{severity}",
             unit.apply(canvas.copy(), unit.draws(seed, sample_id, severity), severity, edition),
         )
         for severity in SEVERITIES
     ]
-    return [("clean", canvas), *spoilt]
+    return [("clean", canvas), *corrupted]
 
 
-def _laid_out(images: Captioned, columns: int, cell_px: int) -> Image:
+def _layout(images: Captioned, columns: int, cell_px: int) -> Image:
     rows = -(-len(images) // columns)
     step_x, step_y = cell_px + GAP_PX, cell_px + CAPTION_PX + GAP_PX
     sheet = PillowImage.new("RGB", (columns * step_x + GAP_PX, rows * step_y + GAP_PX), "white")
@@ -115,17 +115,17 @@ def _cell(image: Image, cell_px: int) -> PillowImage.Image:
     cell = PillowImage.fromarray(image)
     if cell.size == (cell_px, cell_px):
         return cell
-    grows = min(cell.size) < cell_px
-    resampling = PillowImage.Resampling.NEAREST if grows else PillowImage.Resampling.LANCZOS
+    is_enlarged = min(cell.size) < cell_px
+    resampling = PillowImage.Resampling.NEAREST if is_enlarged else PillowImage.Resampling.LANCZOS
     return cell.resize((cell_px, cell_px), resampling)
 
 
 def _stages(file: Path | None, edition: int) -> Stages:
-    """An image, or the scene with the margin its crop takes, at every stage of an edition's geometry."""
+    """An image, or the scene, at every stage of an edition's geometry."""
     if file is None:
         return stages_of(scene(SOURCE_PX[edition]), GEOMETRIES[edition])
     if not file.is_file():
-        raise UserError(f"No such image: {file}.")
+        raise UserError(f"No such image: {file}. Give the path of an image file.")
     try:
         data = read_file(file)
         source = decode(data, read_header(data))

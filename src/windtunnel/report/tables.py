@@ -1,4 +1,4 @@
-"""A run's scores as data: one JSON document, one CSV table."""
+"""A run's scores as a JSON document and as a CSV table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from windtunnel.report.sections import ReportInput, add_section_data
 
 
 def run_document(run: ScoredRun, scores: list[Score], placed: Sequence[Placed] = ()) -> dict[str, Any]:
-    """What the report shows, as one JSON document: facts of the run, and the data of every section.
+    """The content of scores.json: facts of the run and the data of every section.
 
-    `placed` is the run among public models, where tables of those were given.
+    Args:
+        run: the run.
+        scores: its scores.
+        placed: the run among public models, if tables of their results were given.
     """
     document = {
         "schema": 1,
@@ -24,7 +27,7 @@ def run_document(run: ScoredRun, scores: list[Score], placed: Sequence[Placed] =
         "recipe_digest": run.digest,
         "info": run.info.to_json(),
         "recipe": run.recipe.to_json(),
-        # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
+        # The model that normalises CE, FR and similar scores; "" for AlexNet's published figures.
         "baseline": str(run.baseline.info.model.name) if run.baseline else "",
     }
     add_section_data(document, ReportInput(run, scores, placed))
@@ -38,12 +41,12 @@ CSV_COLUMNS = (
 
 
 def scores_csv(scores: list[Score]) -> str:
-    """The scores as CSV, fractions, one line each."""
+    """The scores as CSV, one line per score; values are fractions."""
     return csv_text(CSV_COLUMNS, scores)
 
 
 def csv_text(columns: Sequence[str], rows: Sequence[object]) -> str:
-    """Objects as CSV: a line each, an attribute per column."""
+    """Objects as CSV: one line per object, one attribute per column."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -20,6 +20,7 @@ from windtunnel.core.records import (
     RecordError,
     RunInfo,
     ScoringInfo,
+    differing_arithmetic,
     differing_settings,
     read_recipe,
     read_record,
@@ -45,6 +46,8 @@ PARTS = {
     "canvas": "canvas",
     "projection": "mask or map",
     "keep": "kept columns",
+    "device": "device",
+    "precision": "precision",
     "batch": "batch size",
     "chunk": "chunk size",
     "stream": "random stream version",
@@ -145,6 +148,16 @@ class RunFolder(RecipeFolder):
                     f"install that version, or choose another folder with {option('out')}."
                 )
 
+    def check_hardware(self, hardware: str) -> None:
+        """Refuse to continue on another accelerator than before: its results may differ in the last bit."""
+        stored = read_run_json(self.path).info.hardware
+        if stored != hardware:
+            raise UserError(
+                f"{self.path} was started on {stored or 'unnamed hardware'}, but this is "
+                f"{hardware or 'unnamed hardware'}; continue there, or choose another folder with "
+                f"{option('out')}."
+            )
+
     def check_same(self, recipe: Recipe, samples: pa.Table) -> None:
         """Refuse a folder with a run of another recipe, and name the difference."""
         self.check_free()
@@ -156,12 +169,14 @@ class RunFolder(RecipeFolder):
         differing = self.differing_parts(stored, recipe)
         if "data" in differing and "chunk" in differing:
             differing.remove("chunk")  # by default it follows from the number of images
+        if "device" in differing and "batch" in differing:
+            differing.remove("batch")  # by default it follows from the device
         named = [
             _data_difference(self.path, samples) if key == "data" else f"another {self.kind.parts[key]}"
             for key in differing
         ]
         detail = ""
-        if settings := differing_settings(stored, recipe):
+        if settings := [*differing_settings(stored, recipe), *differing_arithmetic(stored, recipe)]:
             detail = f" ({', '.join(f'{name} {old} there, {new} here' for name, old, new in settings)})"
         raise UserError(
             f"{self.path} contains a run with {', '.join(named)}{detail}; "
@@ -221,6 +236,14 @@ def read_run_json(path: Path) -> RunRecord:
         return RunRecord(recipe, content["recipe_digest"], read_record(content.get("info"), RunInfo))
     except RecordError as error:
         raise folder.damaged(error) from error
+
+
+def stored_subset(path: Path) -> int | None:
+    """The number of images of a started run, 0 if they are all of the dataset; None if there is no run."""
+    if not (path / RECIPE_FILE).is_file():
+        return None
+    data = read_run_json(path).recipe.data
+    return 0 if data.count == data.of else data.count
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:

@@ -37,8 +37,9 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.trials import ImagingPlugin, imaging_plugin, try_out
 from windtunnel.sequences import Perturbation, sequence_of
 from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.pipeline_steps import axis_of, is_step, value_of
-from windtunnel.suites.units import Unit, find_unit, include_units
+from windtunnel.suites.units import Unit, find_unit
 
 SIDE_PX = 64
 # The first frame of a sequence may be the unchanged image.
@@ -84,11 +85,11 @@ class Trial:
 _passed: set[str] = set()
 
 
-def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | None = None) -> None:
-    """Refuse third-party units that give other pixels for the same seed, and state the reason.
+def check_deterministic(conditions: Iterable[Condition], geometries: Iterable[Geometry] = ()) -> None:
+    """Refuse third-party units that fail or give other pixels for the same seed, and state the reason.
 
     Each is tested at every level that occurs in the conditions, and so are the decoders, resizers and codecs
-    of the conditions and of a model's own geometry. Shipped units are not tested.
+    of the conditions and of the geometries of models. Shipped units are not tested.
     """
     conditions = list(conditions)
     waiting: dict[str, Trial] = {}
@@ -99,7 +100,7 @@ def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | No
         key = json.dumps([asdict(trial), dict(condition.assets)])
         if key not in _passed:
             waiting[key] = trial
-    for step in _third_party_steps(conditions, geometry):
+    for step in _third_party_steps(conditions, geometries):
         key = json.dumps([step, _plugin(step).assets()])
         if key not in _passed:
             waiting[key] = Trial(step, 0, 0)
@@ -145,7 +146,7 @@ def _refusal(trial: Trial, how: str) -> UserError:
 
 def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> list[str]:
     """The digests of trials, computed in another process."""
-    include_units(map(Path, files))
+    include_files(files)
     digests = []
     for trial in trials:
         with _global_generators(1):
@@ -211,10 +212,10 @@ def _plugin(unit: str) -> Unit | ImagingPlugin:
     return imaging_plugin(axis_of(unit), value_of(unit)) if is_step(unit) else find_unit(unit)
 
 
-def _third_party_steps(conditions: Iterable[Condition], geometry: Geometry | None) -> list[str]:
+def _third_party_steps(conditions: Iterable[Condition], geometries: Iterable[Geometry]) -> list[str]:
     """The decoders, resizers and codecs in use that do not come with windtunnel, as `axis=value`."""
     used: dict[str, None] = {}
-    for stored in [asdict(geometry) if geometry else {}, *(condition.geometry for condition in conditions)]:
+    for stored in [*map(asdict, geometries), *(condition.geometry for condition in conditions)]:
         used |= {f"{field_}={stored[field_]}": None for field_ in ("decoder", "resizer") if field_ in stored}
     used |= {f"codec={condition.codec}": None for condition in conditions if codec_assets(condition.codec)}
     return [step for step in used if not imaging_plugin(axis_of(step), value_of(step)).is_shipped]

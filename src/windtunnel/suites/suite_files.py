@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
-from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from windtunnel.core.metrics import REGISTRY, metric_named, needing
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import EDITIONS
 from windtunnel.published.natural_sets import natural_set
+from windtunnel.suites.registry import SUFFIX, SUITES, SuiteFile, read_suite_file
 from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as
 from windtunnel.suites.units import check_unit
 
@@ -37,54 +37,42 @@ _KINDS: dict[str, Any] = {
 
 
 def suite_names() -> list[str]:
-    """The suites that come with the package."""
-    return sorted(
-        Path(entry.name).stem
-        for entry in files("windtunnel.suites").iterdir()
-        if entry.name.endswith(".toml")
-    )
+    """The suites that are known by name."""
+    return SUITES.names()
 
 
-def load_suite(name_or_path: str | Path, *, _extending: tuple[str, ...] = ()) -> Suite:
+def load_suite(name_or_path: str | Path) -> Suite:
     """Load a suite by name (`smoke`, `smoke@1`), or from a TOML file."""
     if not isinstance(name_or_path, str | Path):
         raise UserError(f"The suite is {name_or_path!r}; give a suite's name or a .toml file.")
-    text, where = _find(name_or_path)
-    if where in _extending:
-        raise UserError(f"{where} extends itself through {', '.join(_extending)}.")
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{where} is not valid TOML: {error}.") from error
+    return _loaded(_found(name_or_path, Path()), ())
+
+
+def _loaded(file: SuiteFile, extending: tuple[str, ...]) -> Suite:
+    """The suite in a file; `extending` are the files that extend it."""
+    if file.where in extending:
+        raise UserError(f"{file.where} extends itself through {', '.join(extending)}.")
+    table = dict(file.table)
     base: dict[str, Any] = {}
     if "extends" in table:
-        parent = str(table.pop("extends"))
-        # The path of a parent file is relative to its child's folder.
-        found = Path(name_or_path).parent / parent if parent.endswith(".toml") else parent
-        inherited = load_suite(found, _extending=(*_extending, where)).to_json()
+        parent = _found(str(table.pop("extends")), file.folder)
+        inherited = _loaded(parent, (*extending, file.where)).to_json()
         # A suite with differences is another suite and needs its own name and version.
         base = {key: value for key, value in inherited.items() if key not in ("name", "version", "about")}
-    return _checked(table, base, where)
+    return _checked(table, base, file.where)
 
 
-def _find(name_or_path: str | Path) -> tuple[str, str]:
-    path = Path(name_or_path)
-    if path.suffix == ".toml":
-        if not path.is_file():
-            raise UserError(f"No such suite file: {path}.")
-        try:
-            return path.read_text(encoding="utf-8"), str(path)
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path} is not valid TOML: {error}.") from error
+def _found(name_or_path: str | Path, folder: Traversable) -> SuiteFile:
+    """The file of a suite; the path of a file is relative to a folder."""
+    if Path(name_or_path).suffix == SUFFIX:
+        return read_suite_file(folder, str(name_or_path))
     name, _, version = str(name_or_path).partition("@")
-    if name not in suite_names():
-        raise unknown_name("suite", name, suite_names(), "windtunnel list suites, or give a .toml file")
-    text = (files("windtunnel.suites") / f"{name}.toml").read_text(encoding="utf-8")
-    if version and version != str(tomllib.loads(text)["version"]):
-        raise UserError(
-            f"There is no {name}@{version}; this windtunnel has {name}@{tomllib.loads(text)['version']}."
-        )
-    return text, f"suite {name}"
+    if name not in SUITES:
+        raise unknown_name("suite", name, SUITES.names(), f"{SUITES.command}, or give a .toml file")
+    file = SUITES.get(name)
+    if version and version != str(file.table["version"]):
+        raise UserError(f"There is no {name}@{version}; this windtunnel has {name}@{file.table['version']}.")
+    return file
 
 
 def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
@@ -93,9 +81,6 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         if key not in fields:
             raise unknown_name(f"key in {where}", key, [*fields, "extends"])
     merged = {**base, **table}
-    for key in ("name", "version"):
-        if key not in merged:
-            raise UserError(f"{where} has no '{key}'; a suite needs a name and a version.")
     for key, value in merged.items():
         kind = _KINDS[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.option_names import option
-from windtunnel.core.registry import include
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -49,16 +45,6 @@ def image_unit_named(written: str, suite: str) -> str:
 
 
 Unit = Corruption | Perturbation
-
-
-def include_units(paths: Iterable[Path]) -> None:
-    """Register the plug-ins of the user's own files."""
-    for path in paths:
-        if not include(path):
-            raise UserError(
-                f"{path} declares no plug-in; declare a corruption, a sequence or another kind as "
-                "CONTRIBUTING.md shows."
-            )
 
 
 def unit_names() -> list[str]:

@@ -25,11 +25,13 @@ from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.records import RecordError, read_record, record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
+from windtunnel.engine.executors import checked_executor
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.files import UNFINISHED, write_whole
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
+from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.export import check_exports, export_onnx
 from windtunnel.train.mixing import Mix
@@ -41,6 +43,7 @@ from windtunnel.train.records import (
     TrainingData,
     TrainingRecipe,
 )
+from windtunnel.train.remote import train_on_worker
 from windtunnel.train.views import batches, labelled, readable
 
 CHECKPOINT = "checkpoint.pt"
@@ -131,6 +134,8 @@ def fit(
     mix: Mix = Mix(),  # noqa: B008 (frozen)
     device: str = "auto",
     advance: Callable[[int, float], None] = lambda _done, _loss: None,
+    executor: str | None = None,
+    address: str | None = None,
 ) -> Trained:
     """Train a module; writes a checkpoint after every epoch, and an ONNX file with its TOML at the end.
 
@@ -144,6 +149,10 @@ def fit(
         mix: decoders and resizers to draw from; by default those of the preprocessing.
         device: `cpu`, `cuda`, or `auto` for the GPU if there is one.
         advance: called after each epoch with its number and its mean loss.
+        executor: where to train, as `windtunnel list executors` names it; by default in this process. A
+            worker uses one thread, and writes to `out` itself: on a cluster, `out` must be on a file system
+            that all nodes share.
+        address: the cluster, for an executor that takes one.
 
     Raises:
         UserError: the folder contains other files or another training, the module cannot be exported to ONNX,
@@ -153,8 +162,18 @@ def fit(
     _check_kinds(module, settings, mix)
     folder = Path(out)
     RecipeFolder(folder, TRAINING).check_free()
+    chosen = checked_executor(executor, address)
+    if chosen and chosen.separate:
+        arguments = {
+            "module": module, "data": data, "out": out, "preprocess": preprocess, "settings": settings,
+            "mix": mix, "device": device,
+        }  # fmt: skip
+        trained = train_on_worker(fit, arguments, folder / HISTORY, advance, chosen, address)
+        _load_weights(folder, module)
+        return trained
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
+    check_deterministic((), mix.variants(preprocess.geometry) or [preprocess.geometry])
     dataset = open_dataset(data)
     images, left_out = _training_images(dataset, mix, ways)
     place = _device(device)
@@ -348,6 +367,12 @@ def _write_history(folder: Path, losses: Sequence[float]) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
     write_whole(folder / HISTORY, text.getvalue().encode())
+
+
+def _load_weights(folder: Path, module: Any) -> None:
+    """Give a module the weights that a worker stored."""
+    state = torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True)
+    module.load_state_dict(state["module"])
 
 
 def _resume(folder: Path, module: Any, optimiser: Any, place: torch.device) -> list[float]:

@@ -47,11 +47,17 @@ class Mix:
         """The geometry with every decoder that may be drawn."""
         return [replace(own, decoder=decoder) for decoder in self.decoders or (own.decoder,)]
 
+    def variants(self, own: Geometry) -> list[Geometry]:
+        """The geometry with every decoder, and with every resizer, that may be drawn."""
+        return [
+            *(replace(own, decoder=decoder) for decoder in self.decoders),
+            *(replace(own, resizer=resizer) for resizer in self.resizers),
+        ]
+
     def assets(self, own: Geometry) -> dict[str, str]:
         """Digests of the files of third-party decoders and resizers that may be drawn."""
-        drawn = [replace(own, decoder=decoder) for decoder in self.decoders]
-        drawn += [replace(own, resizer=resizer) for resizer in self.resizers]
-        return {name: digest for geometry in drawn for name, digest in geometry.assets().items()}
+        variants = self.variants(own)
+        return {name: digest for geometry in variants for name, digest in geometry.assets().items()}
 
     def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, image: str) -> Geometry:
         """The geometry of one training image: the model's own with the drawn decoder and resizer."""

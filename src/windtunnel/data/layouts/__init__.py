@@ -165,10 +165,14 @@ def _opened(layout: DatasetLayout, path: Path, part: str) -> Dataset | None:
     """The dataset that a layout opens; None if the path has another layout."""
     with _reporting_failures(layout, path):
         opened: object = layout.try_open(path, part)
-    if opened is None or isinstance(opened, Dataset):
+    if opened is None:
+        return None
+    if isinstance(opened, ImageSource) and not isinstance(opened, Dataset):
+        opened = LiveDataset(opened)
+    if isinstance(opened, Dataset):
+        if layout.name not in REGISTRY.shipped():
+            object.__setattr__(opened, "layout", layout.name)  # a user's dataset may be a frozen dataclass
         return opened
-    if isinstance(opened, ImageSource):
-        return LiveDataset(opened)
     raise UserError(
         f"The dataset layout {layout.name} opens {path} as a {type(opened).__name__}; return a "
         "windtunnel.data.Dataset."

@@ -17,7 +17,7 @@ from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.saliency import Explain, explain_nothing
 
-# Keys of sections that declare no place in scores.json follow those of the shipped ones.
+# The default position of a section's keys in scores.json: after those of the shipped sections.
 LAST = 1000
 # A run's document: the content of scores.json.
 Document = dict[str, Any]
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What a run's report is made from.
+    """The inputs of a run's report.
 
     Attributes:
         run: the run, with its predictions.
         scores: the run's scores.
-        placed: the run among public models, if tables of those were given.
-        explain: makes saliency maps; none where the model is not loaded.
+        placed: the run among public models, if tables of their results were given.
+        explain: makes saliency maps; makes none if the model is not loaded.
     """
 
     run: ScoredRun
@@ -43,10 +43,10 @@ class ReportInput:
 
 @dataclass(frozen=True)
 class Content:
-    """What a section's template is given.
+    """The variables and figures of a section's template.
 
     Attributes:
-        values: variables of the template, next to `document`, `section`, `figures` and `titles`.
+        values: variables of the template, in addition to `document`, `section`, `figures` and `titles`.
         figures: Plotly figures (`{"data": ..., "layout": ...}`) by the id of their element on the page.
     """
 
@@ -55,14 +55,14 @@ class Content:
 
 
 class Section(Plugin):
-    """One part of a run's report. A subclass has the facts and overrides what it needs of the methods.
+    """One part of a run's report. A subclass declares the attributes and overrides the methods that it needs.
 
     Attributes:
-        name: for listings and messages.
+        name: its name in listings and messages.
         title: its heading.
         help: what it shows, in one line.
-        order: its place on the page and in Markdown; sections of the same order follow by name.
-        json_order: the place of its keys in scores.json.
+        order: its position on the page and in Markdown; sections of equal order are sorted by name.
+        json_order: the position of its keys in scores.json.
         template: its HTML as a Jinja template; by default the file `<file name>.html.j2` next to its file.
     """
 
@@ -85,33 +85,33 @@ class Section(Plugin):
 
     @property
     def template_file(self) -> Path:
-        """Where its template is if it does not declare one."""
+        """The file of its template if `template` is empty."""
         return Path(str(sys.modules[type(self).__module__].__file__)).with_suffix(".html.j2")
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it comes with windtunnel."""
+        """Whether it is part of windtunnel."""
         return type(self).__module__.startswith("windtunnel.")
 
     @property
     def shows(self) -> Sequence[str]:
-        """Metrics of which it shows every score; the others are listed as "Other scores"."""
+        """Metrics whose scores it shows completely; "Other scores" lists the remaining metrics."""
         return ()
 
-    def data(self, given: ReportInput) -> Mapping[str, Any]:
-        """Its part of scores.json by key, as JSON values; the keys must be its own."""
+    def data(self, inputs: ReportInput) -> Mapping[str, Any]:
+        """Its keys of scores.json with JSON values; no other section may use the same keys."""
         return {}
 
     def applies(self, document: Document) -> bool:
-        """Whether the page and Markdown of a run with this document show it."""
+        """Whether the report of a run with this document contains the section."""
         return True
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        """Variables and figures of its template."""
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        """The variables and figures of its template."""
         return Content()
 
     def markdown(self, document: Document) -> list[str]:
-        """Its lines of Markdown; none where Markdown does without it."""
+        """Its lines of Markdown; none if it appears only in HTML."""
         return []
 
 
@@ -119,27 +119,29 @@ REGISTRY: Registry[Section] = Registry("section", __name__, Section, separator="
 
 
 def by_order() -> list[Section]:
-    """Every section, in the order of the page."""
+    """All sections in the order of the page."""
     return sorted(REGISTRY.all(), key=lambda section: (section.order, section.name))
 
 
-def add_section_data(document: Document, given: ReportInput) -> None:
+def add_section_data(document: Document, inputs: ReportInput) -> None:
     """Add the data of every section to a document.
 
-    A section of the user's own that fails is left out; `failed_sections` of the document says why.
+    A third-party section that fails is left out; `failed_sections` of the document contains the reason.
     """
     for section in sorted(by_order(), key=lambda section: section.json_order):
-        nothing: dict[str, Any] = {}
-        document.update(guarded(section, document, partial(_own_keys, section, given, document), nothing))
+        no_data: dict[str, Any] = {}
+        document.update(
+            guarded(section, document, partial(_section_data, section, inputs, document), no_data)
+        )
 
 
-def guarded(section: Section, document: Document, call: Callable[[], T], otherwise: T) -> T:
-    """What a call into a section returns; `otherwise` if the section is the user's own and fails.
+def guarded(section: Section, document: Document, call: Callable[[], T], default: T) -> T:
+    """The result of a call into a section, or `default` if a third-party section fails.
 
     The failure is recorded in the document under `failed_sections`, and the section is not called again.
     """
     if failure_of(section, document):
-        return otherwise
+        return default
     try:
         return call()
     except Exception as error:
@@ -147,20 +149,20 @@ def guarded(section: Section, document: Document, call: Callable[[], T], otherwi
             raise
         line = f"The section '{section.name}' failed: {type(error).__name__}: {error}"
         document.setdefault("failed_sections", {})[section.name] = " ".join(line.split()).rstrip(".")
-        return otherwise
+        return default
 
 
 def failure_of(section: Section, document: Document) -> str:
-    """How a section of the user's own failed, in one line; "" where it did not."""
+    """The failure of a third-party section in one line; "" if it did not fail."""
     return str(document.get("failed_sections", {}).get(section.name, ""))
 
 
-def _own_keys(section: Section, given: ReportInput, document: Document) -> dict[str, Any]:
-    """A section's data; that of the user's own is checked."""
-    found = dict(section.data(given))
+def _section_data(section: Section, inputs: ReportInput, document: Document) -> dict[str, Any]:
+    """A section's data; the keys and values of third-party sections are checked."""
+    data = dict(section.data(inputs))
     if not section.is_shipped:
-        taken = sorted({"failed_sections", *document} & set(found))
+        taken = sorted({"failed_sections", *document} & set(data))
         if taken:
-            raise ValueError(f"scores.json already has the key '{taken[0]}'; choose another one.")
-        json.dumps(found, allow_nan=False)
-    return found
+            raise ValueError(f"scores.json already has the key '{taken[0]}'; choose another key.")
+        json.dumps(data, allow_nan=False)
+    return data

@@ -1,4 +1,4 @@
-"""Calibration: how often predictions are correct, by confidence."""
+"""Calibration: accuracy by confidence."""
 
 from __future__ import annotations
 
@@ -14,74 +14,78 @@ from windtunnel.report.sections import Content, Document, ReportInput, Section
 
 
 class Calibration(Section):
-    """The reliability diagram and its bins."""
+    """The reliability diagram and a table of its bins."""
 
     name = "calibration"
     title = "Calibration"
-    help = "Reliability diagram: the share of correct predictions against confidence, with its bins."
+    help = "Reliability diagram: accuracy against confidence, with a table of its bins."
     order = 1700
     json_order = 140
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        run = given.run
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        run = inputs.run
         return {"reliability": reliability_bins(run), "calibration_by_chance": calibration_by_chance(run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["reliability"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         return Content(figures={"reliability": reliability_diagram(document)})
 
 
 def reliability_bins(run: ScoredRun) -> dict[str, list[dict[str, Any]]]:
-    """Confidence beside share of right answers, for clean images and for all corrupted ones together."""
-    seen = run.observed
-    if not seen.gives_probabilities or not len(seen.ids):
-        return {}
+    """Bins of the reliability diagram: of clean and of all corrupted images, or of a natural set's parts."""
     return {
-        name: [asdict(one) for one in reliability(some.confidence[:, chosen], some.rank[:, chosen] == 0)]
-        for name, (some, chosen) in _judged(run).items()
+        name: [
+            asdict(bin_)
+            for bin_ in reliability(observed.confidence[:, columns], observed.rank[:, columns] == 0)
+        ]
+        for name, (observed, columns) in _image_sets(run).items()
     }
 
 
 def calibration_by_chance(run: ScoredRun) -> dict[str, float]:
-    """The ECE of a perfectly calibrated model as sure as this one, for the same images."""
-    seen = run.observed
-    if not seen.gives_probabilities or not len(seen.ids):
+    """The expected ECE of a perfectly calibrated model with the same confidences, by set of images."""
+    return {
+        name: ece_by_chance(observed.confidence[:, columns])
+        for name, (observed, columns) in _image_sets(run).items()
+    }
+
+
+def _image_sets(run: ScoredRun) -> dict[str, tuple[Observed, list[int]]]:
+    """Predictions and columns by set of images; empty if the run has no probabilities or no images."""
+    observed = run.observed
+    if not observed.gives_probabilities or not len(observed.ids):
         return {}
-    return {name: ece_by_chance(some.confidence[:, chosen]) for name, (some, chosen) in _judged(run).items()}
-
-
-def _judged(run: ScoredRun) -> dict[str, tuple[Observed, list[int]]]:
-    """Images and columns whose calibration is shown: clean and corrupted, or a natural set's parts."""
-    seen = run.observed
     if run.parts:
-        return {one.name: (seen.over(one.rows), [0]) for one in run.parts if one.labelled and len(one.rows)}
-    clean = [place for place, name in enumerate(seen.conditions) if name == "clean"]
-    found = {"clean": clean, "corrupted": corruption_columns(run)}
-    return {name: (seen, columns) for name, columns in found.items() if columns}
+        labelled = (part for part in run.parts if part.labelled and len(part.rows))
+        return {part.name: (observed.over(part.rows), [0]) for part in labelled}
+    clean = [column for column, name in enumerate(observed.conditions) if name == "clean"]
+    columns_by_name = {"clean": clean, "corrupted": corruption_columns(run)}
+    return {name: (observed, columns) for name, columns in columns_by_name.items() if columns}
 
 
 def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
-    """Share of right answers against confidence, clean beside corrupted; on the diagonal is calibrated."""
+    """Plotly figure of accuracy against confidence, a curve per set of images and the diagonal."""
     traces: list[dict[str, Any]] = [
         {"type": "scatter", "mode": "lines", "name": "calibrated", "x": [0, 100], "y": [0, 100],
          "line": {"dash": "dash", "width": 1, "color": "#888"}, "hoverinfo": "skip"}
     ]  # fmt: skip
-    for place, (name, bins) in enumerate(document["reliability"].items()):
-        total = sum(one["n"] for one in bins)
+    for position, (name, bins) in enumerate(document["reliability"].items()):
+        total = sum(bin_["n"] for bin_ in bins)
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
+                "cliponaxis": False,
                 "name": name,
-                "x": [100 * one["confidence"] for one in bins],
-                "y": [100 * one["accuracy"] for one in bins],
-                # Area says how many predictions a bin holds.
-                "marker": {"size": [5 + 25 * (one["n"] / total) ** 0.5 for one in bins], "opacity": 0.75},
-                "line": {"color": COLOURS[place], "dash": DASHES[place]},
-                "customdata": [one["n"] for one in bins],
-                "hovertemplate": "%{customdata:,} predictions<br>%{x:.1f} % sure, %{y:.1f} % right"
+                "x": [100 * bin_["confidence"] for bin_ in bins],
+                "y": [100 * bin_["accuracy"] for bin_ in bins],
+                # The area of a marker shows the number of predictions.
+                "marker": {"size": [5 + 25 * (bin_["n"] / total) ** 0.5 for bin_ in bins], "opacity": 0.75},
+                "line": {"color": COLOURS[position], "dash": DASHES[position]},
+                "customdata": [bin_["n"] for bin_ in bins],
+                "hovertemplate": "%{customdata:,} predictions<br>confidence %{x:.1f} %, accuracy %{y:.1f} %"
                 f"<extra>{name}</extra>",
             }
         )
@@ -89,7 +93,7 @@ def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
         "data": traces,
         "layout": {
             "xaxis": {"title": {"text": "confidence, %"}, "range": [0, 103]},
-            "yaxis": {"title": {"text": "right, %"}, "range": [0, 103]},
+            "yaxis": {"title": {"text": "accuracy, %"}, "range": [0, 103]},
             "height": 420,
             "showlegend": True,
         },

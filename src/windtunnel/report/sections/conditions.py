@@ -1,4 +1,4 @@
-"""Every condition: its top-1 and top-5 errors, or the scores of every sequence."""
+"""All conditions with their top-1 and top-5 errors, or all sequences with their scores."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class Conditions(Section):
     """A row per condition."""
 
     name = "conditions"
-    title = "Every condition"
+    title = "All conditions"
     help = "A table of all conditions: top-1 and top-5 error, or the scores of every sequence."
     order = 1900
 
     @property
     def shows(self) -> tuple[str, ...]:
-        """Errors of single conditions."""
+        """The errors of single conditions."""
         return ERRORS
 
     def applies(self, document: Document) -> bool:
-        return bool(_rows(document) or document["sequences"])
+        return bool(_error_rows(document) or document["sequences"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        return Content({"rows": _rows(document), "sequences": _sequences(document)})
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        return Content({"rows": _error_rows(document), "sequences": _sequence_rows(document)})
 
 
-def _rows(document: Document) -> list[dict[str, Any]]:
-    """One row per condition: its top-1 and, where there is one, top-5 score."""
+def _error_rows(document: Document) -> list[dict[str, Any]]:
+    """One row per condition with its top-1 and, if present, top-5 error."""
     by_condition: dict[str, dict[str, Any]] = {}
     for score in document["scores"]:
         if score["metric"] in ERRORS:
@@ -39,8 +39,8 @@ def _rows(document: Document) -> list[dict[str, Any]]:
     return [{"condition": name, **scores} for name, scores in by_condition.items()]
 
 
-def _sequences(document: Document) -> list[dict[str, Any]]:
-    """One row per sequence with its scores by metric; none without flip probabilities."""
+def _sequence_rows(document: Document) -> list[dict[str, Any]]:
+    """One row per sequence with its scores by metric; empty if the run has no flip probabilities."""
     if not any(score["metric"] == "flip_probability" for score in document["scores"]):
         return []
     return [

@@ -1,4 +1,4 @@
-"""What a model takes for what: its most frequent wrong answers, each with an image."""
+"""Confusions: the most frequent pairs of predicted and true class, each with an example."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from numpy.typing import NDArray
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.markdown_table import markdown_table
-from windtunnel.report.saliency import Explain, Hanging, explain_nothing
+from windtunnel.report.saliency import Explain, SaliencyMap, explain_nothing
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 from windtunnel.report.source_images import (
     class_names,
+    evaluated_part,
+    evaluated_rows,
     label_names,
-    open_originals,
-    part_in_question,
-    plain_condition,
-    rows_in_question,
+    open_source_images,
     thumbnail,
+    unmodified_condition,
 )
 
-# Fewer different images than this, or groups of images, are anecdotes.
+# A pair is listed if it occurs on at least this many different images, or groups of images.
 MINIMUM = 3
-SHOWN = 10
+PAIRS_SHOWN = 10
 IMAGE_PX = 96
 
 
 class Confusions(Section):
-    """The most frequent confusions, each with an image."""
+    """The most frequent confusions, each with an example."""
 
     name = "confusions"
-    title = "What it takes for what"
+    title = "Confusions"
     help = "The most frequent incorrect predictions by predicted and true class, each with an image."
     order = 1500
     json_order = 130
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"confusions": confusion_tables(given.run)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"confusions": confusion_tables(inputs.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["confusions"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        return Content({"confused": examples(given.run, document["confusions"], given.explain)})
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        return Content({"examples": confusion_examples(inputs.run, document["confusions"], inputs.explain)})
 
     def markdown(self, document: Document) -> list[str]:
-        header = ["said", "right was", "answers", "images", "share of that class, %"]
+        header = ["predicted", "true class", "predictions", "images", "share of that class, %"]
         lines = []
         for part in document["confusions"]:
             rows = [
-                [row["said"], row["right"], f"{row['n']:,}", f"{row['images']:,}",
+                [row["predicted"], row["label"], f"{row['n']:,}", f"{row['images']:,}",
                  f"{100 * row['share']:.1f}"]
                 for row in part["rows"]
             ]  # fmt: skip
@@ -63,15 +63,15 @@ class Confusions(Section):
 
 @dataclass(frozen=True)
 class Example:
-    """An image that was confused so, surely, and what the answer hangs on."""
+    """A misclassified image as a data URI, and the saliency map of the predicted class."""
 
     image: str
-    hanging: Hanging | None
+    saliency: SaliencyMap | None
 
 
 @dataclass(frozen=True)
 class Examples:
-    """By condition, image and answer, images of confusions; and why there are not more."""
+    """Examples by condition, image and predicted output, and a note on those that are missing."""
 
     images: dict[tuple[str, str, int], Example]
     note: str
@@ -79,96 +79,141 @@ class Examples:
     @property
     def has_maps(self) -> bool:
         """Whether any image has a saliency map."""
-        return any(example.hanging for example in self.images.values())
+        return any(example.saliency for example in self.images.values())
 
 
 def confusion_tables(run: ScoredRun) -> list[dict[str, Any]]:
-    """Wrong answers by (said, right), the most frequent first: of plain images, and of corrupted ones.
+    """The most frequent pairs of predicted and true class, of unmodified and of corrupted images.
 
-    share = wrong answers so / answers to images of the right class. A confusion counts from three different
-    images on, or three groups where images belong together: fewer are anecdotes.
+    share = incorrect predictions of the pair / predictions for images of the true class. A pair is listed if
+    it occurs on at least three different images, or groups of images if the run has groups.
     """
-    part, plain, spoilt = part_in_question(run), plain_condition(run), corruption_columns(run)
-    parts = {part.name if part else plain: [run.observed.column(plain)]} if plain else {}
-    parts |= {"corrupted": spoilt} if spoilt else {}
-    if not len(rows_in_question(run)):
+    part, unmodified, corrupted = evaluated_part(run), unmodified_condition(run), corruption_columns(run)
+    columns_by_part = (
+        {part.name if part else unmodified: [run.observed.column(unmodified)]} if unmodified else {}
+    )
+    columns_by_part |= {"corrupted": corrupted} if corrupted else {}
+    if not len(evaluated_rows(run)):
         return []
-    return [_part(run, name, columns) for name, columns in parts.items()]
+    return [_confusion_table(run, name, columns) for name, columns in columns_by_part.items()]
 
 
-def _part(run: ScoredRun, name: str, columns: list[int]) -> dict[str, Any]:
-    seen = run.observed
-    rows = rows_in_question(run)
-    labels = [seen.labels[row] for row in rows]
-    kinds = sorted(set(labels))
-    number = {label: place for place, label in enumerate(kinds)}
-    right = np.array([number[label] for label in labels], np.int64)
-    every = seen.rank[rows][:, columns] > 0
-    # A prediction that is not finite confuses no two classes.
-    wrong = every & ~seen.not_finite[rows][:, columns]
-    place, offset = np.nonzero(wrong)
-    said = seen.chosen[rows][:, columns][wrong].astype(np.int64)
-    pairs, pair, count = np.unique(said * len(kinds) + right[place], return_inverse=True, return_counts=True)
-    images = _different(pair, place, len(pairs))
-    groups = run.groups
-    units = images if groups is None else _different(pair, groups[rows][place], len(pairs))
-    asked = np.bincount(right, minlength=len(kinds))[pairs % len(kinds)] * len(columns)
-    order = np.lexsort((pairs, -count / asked, -count))
-    shown = [int(one) for one in order if units[one] >= MINIMUM][:SHOWN]
-    # Of best classes alone nobody knows how sure the model was: the first will do.
-    sure = seen.confidence[rows][:, columns][wrong] if seen.gives_probabilities else np.zeros(len(said))
-    names = class_names(run)
-    found = []
-    for one in shown:
-        answer, label = divmod(int(pairs[one]), len(kinds))
-        members = np.flatnonzero(pair == one)
-        surest = members[sure[members].argmax()]
-        found.append(
-            {
-                "said": names.get(answer, f"class {answer}"),
-                "right": label_names(run, kinds[label]),
-                "n": int(count[one]),
-                "images": int(images[one]),
-                "of": int(asked[one]),
-                "share": float(count[one] / asked[one]),
-                "output": answer,
-                "image": str(seen.ids[rows[place[surest]]]),
-                "condition": seen.conditions[columns[offset[surest]]],
-            }
-        )
+def _confusion_table(run: ScoredRun, name: str, columns: list[int]) -> dict[str, Any]:
+    observed, rows = run.observed, evaluated_rows(run)
+    incorrect = observed.rank[rows][:, columns] > 0
+    pairs = _confused_pairs(run, rows, columns)
+    order = np.lexsort((pairs.codes, -pairs.counts / pairs.possible, -pairs.counts))
+    listed = [int(pair) for pair in order if pairs.units[pair] >= MINIMUM][:PAIRS_SHOWN]
     return {
         "part": name,
         "conditions": len(columns),
-        "answers": int(wrong.size),
-        "wrong": int(every.sum()),
-        "kinds": len(pairs),
+        "predictions": int(incorrect.size),
+        "incorrect": int(incorrect.sum()),
+        "pairs": len(pairs.codes),
         "minimum": MINIMUM,
-        "group": "" if groups is None else run.group,
-        "rows": found,
+        "group": "" if run.groups is None else run.group,
+        "rows": [_pair_row(run, pairs, pair) for pair in listed],
     }
 
 
-def _different(pair: NDArray[np.int64], unit: NDArray[np.int64], pairs: int) -> NDArray[np.int64]:
-    """Of every pair, in how many different units it is seen."""
+@dataclass(frozen=True)
+class _Pairs:
+    """Confused pairs of predicted and true class, and the predictions that form them.
+
+    Attributes:
+        codes: of every pair, predicted output times number of labels plus position of the label.
+        labels: the distinct labels of the images.
+        counts, images, units: of every pair, its predictions, different images, and different groups.
+        possible: of every pair, the predictions for images of the true class.
+        pair: the pair of every incorrect prediction.
+        row, column: its image and condition.
+        confidence: its confidence; zeros if the run has no probabilities.
+    """
+
+    codes: NDArray[np.int64]
+    labels: list[tuple[int, ...]]
+    counts: NDArray[np.int64]
+    images: NDArray[np.int64]
+    units: NDArray[np.int64]
+    possible: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+
+
+def _confused_pairs(run: ScoredRun, rows: NDArray[np.int64], columns: list[int]) -> _Pairs:
+    observed, groups = run.observed, run.groups
+    row_labels = [observed.labels[row] for row in rows]
+    labels = sorted(set(row_labels))
+    position = {label: index for index, label in enumerate(labels)}
+    true_class = np.array([position[label] for label in row_labels], np.int64)
+    # A prediction that is not finite has no predicted class.
+    confused = (observed.rank[rows][:, columns] > 0) & ~observed.not_finite[rows][:, columns]
+    image, offset = np.nonzero(confused)
+    predicted = observed.chosen[rows][:, columns][confused].astype(np.int64)
+    code = predicted * len(labels) + true_class[image]
+    codes, pair, counts = np.unique(code, return_inverse=True, return_counts=True)
+    images = _distinct_counts(pair, image, len(codes))
+    has_confidence = observed.gives_probabilities
+    return _Pairs(
+        codes,
+        labels,
+        counts,
+        images,
+        images if groups is None else _distinct_counts(pair, groups[rows][image], len(codes)),
+        np.bincount(true_class, minlength=len(labels))[codes % len(labels)] * len(columns),
+        pair,
+        rows[image],
+        np.array(columns, np.int64)[offset],
+        observed.confidence[rows][:, columns][confused] if has_confidence else np.zeros(len(predicted)),
+    )
+
+
+def _pair_row(run: ScoredRun, pairs: _Pairs, pair: int) -> dict[str, Any]:
+    """A pair as JSON, with its most confident prediction as the example."""
+    observed = run.observed
+    output, label = divmod(int(pairs.codes[pair]), len(pairs.labels))
+    members = np.flatnonzero(pairs.pair == pair)
+    example = members[pairs.confidence[members].argmax()]
+    return {
+        "predicted": class_names(run).get(output, f"class {output}"),
+        "label": label_names(run, pairs.labels[label]),
+        "n": int(pairs.counts[pair]),
+        "images": int(pairs.images[pair]),
+        "of": int(pairs.possible[pair]),
+        "share": float(pairs.counts[pair] / pairs.possible[pair]),
+        "output": output,
+        "image": str(observed.ids[pairs.row[example]]),
+        "condition": observed.conditions[pairs.column[example]],
+    }
+
+
+def _distinct_counts(pair: NDArray[np.int64], unit: NDArray[np.int64], pairs: int) -> NDArray[np.int64]:
+    """The number of different units of every pair."""
     span = int(unit.max(initial=0)) + 1
     return np.bincount(np.unique(pair * span + unit) // span, minlength=pairs)
 
 
-def examples(run: ScoredRun, parts: list[dict[str, Any]], explain: Explain = explain_nothing) -> Examples:
-    """An image of every confusion that is shown, made again from the recipe."""
+def confusion_examples(
+    run: ScoredRun, parts: list[dict[str, Any]], explain: Explain = explain_nothing
+) -> Examples:
+    """An image of every listed confusion, regenerated from the recipe."""
     rows = [row for part in parts for row in part["rows"]]
-    originals = open_originals(run) if rows else None
-    if originals is None:
+    sources = open_source_images(run) if rows else None
+    if sources is None:
         return Examples({}, "")
-    made = {}
+    regenerated = {}
     for row in rows:
-        frames = originals.under(row["image"], row["condition"])
+        frames = sources.frames_under(row["image"], row["condition"])
         if frames:
-            made[row["condition"], row["image"], row["output"]] = frames[0][0]
-    maps = explain([(image, said) for (*_, said), image in made.items()], IMAGE_PX)
-    shown = zip(made.items(), maps.maps, strict=True)
-    images = {key: Example(thumbnail(image, IMAGE_PX), one) for (key, image), one in shown}
-    return Examples(images, " ".join(filter(None, (originals.note, maps.note))))
+            regenerated[row["condition"], row["image"], row["output"]] = frames[0][0]
+    saliency = explain([(image, output) for (*_, output), image in regenerated.items()], IMAGE_PX)
+    images = {
+        key: Example(thumbnail(image, IMAGE_PX), saliency_map)
+        for (key, image), saliency_map in zip(regenerated.items(), saliency.maps, strict=True)
+    }
+    return Examples(images, " ".join(filter(None, (sources.note, saliency.note))))
 
 
 confusions = Confusions()

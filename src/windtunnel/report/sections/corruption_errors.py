@@ -1,4 +1,4 @@
-"""Corruption errors (CE), a row per corruption."""
+"""Corruption error (CE) by corruption."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from windtunnel.report.sections import Content, Document, ReportInput, Section
 
 
 class CorruptionErrors(Section):
-    """The CE of every corruption."""
+    """A table of CE, a row per corruption."""
 
     name = "corruption-errors"
     title = "Corruption error"
@@ -23,7 +23,7 @@ class CorruptionErrors(Section):
     def applies(self, document: Document) -> bool:
         return bool(_corruption_errors(document))
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         return Content({"ces": _corruption_errors(document)})
 
 

@@ -1,4 +1,4 @@
-"""The deployment check: what each swapped step of the pipeline costs, and where it changes pixels."""
+"""The deployment check: the accuracy that each pipeline step costs, and the pixels that it changes."""
 
 from __future__ import annotations
 
@@ -15,36 +15,42 @@ from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.pipeline_steps import AXIS_TITLES, axis_rows, step_rows, step_verdict
 from windtunnel.report.sections import Content, Document, ReportInput, Section
-from windtunnel.report.source_images import THUMBNAIL_PX, open_originals, thumbnail
-from windtunnel.report.step_costs import AXIS_TITLES, axis_rows, step_rows, step_verdict
+from windtunnel.report.source_images import THUMBNAIL_PX, open_source_images, thumbnail
 from windtunnel.suites.pipeline_steps import axis_of
 
 BAR_PX = 22
 PHONE_BAR_PX = 32
-# A difference of this many grey levels is drawn white, or the largest of an image where that is less.
+# A difference of this many grey levels is drawn white, or the largest one of an image if that is smaller.
 WHITE = 64
 
 
 class Deployment(Section):
-    """What each swapped step of the pipeline costs, and where it changes pixels."""
+    """The cost of each replaced pipeline step, and the pixels that it changes."""
 
     name = "deployment"
     title = "Deployment check"
-    help = "The accuracy that each swapped step of the pipeline costs, and where it changes pixels."
+    help = "The accuracy that each replaced step of the pipeline costs, and the pixels that it changes."
     order = 500
     json_order = 90
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"deployment": deployment_check(given.run)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"deployment": deployment_check(inputs.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["deployment"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        words = {"pixels": pixels, "levels": levels, "points": points, "methods": methods}
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        formats = {
+            "pixels": pixels_text,
+            "levels": levels_text,
+            "points": points_text,
+            "methods": methods_text,
+        }
         return Content(
-            {"differences": differences(given.run), **words}, {"deployment": bars(document["deployment"])}
+            {"differences": pixel_differences(inputs.run), **formats},
+            {"deployment": step_bars(document["deployment"])},
         )
 
     def markdown(self, document: Document) -> list[str]:
@@ -52,39 +58,41 @@ class Deployment(Section):
 
 
 def deployment_check(run: ScoredRun) -> dict[str, Any] | None:
-    """The check's numbers, the costliest step first; None for a run that swaps no step.
+    """The numbers of the check, the costliest step first; None for a run that replaces no step.
 
-    Without labels nothing is said of accuracy, and the step that changes most answers is the first.
+    Without labels there are no accuracies, and the step that changes the most predictions comes first.
     """
     rows = step_rows(run)
     if not rows:
         return None
-    seen, first = run.observed.with_unlabelled, rows[0]
+    observed, first = run.observed.with_unlabelled, rows[0]
     labelled = first["cost"] is not None
     return {
-        "reference": reference_of(seen),
+        "reference": reference_of(observed),
         "labelled": labelled,
         "accuracy": first["accuracy"] + first["cost"]["value"] if labelled else None,
-        "images": len(seen.ids),
-        "answer": step_verdict(rows, len(seen.ids)),
+        "images": len(observed.ids),
+        "verdict": step_verdict(rows, len(observed.ids)),
         "rows": rows,
-        "axes": axis_rows(measure_run(run, ["axis_accuracy"]), seen),
+        "axes": axis_rows(measure_run(run, ["axis_accuracy"]), observed),
     }
 
 
-def bars(found: dict[str, Any]) -> dict[str, Any]:
-    """Cost of every step with its interval, the costliest at the top, a colour per axis.
+def step_bars(check: dict[str, Any]) -> dict[str, Any]:
+    """Plotly bars: the cost of every step with its interval, the costliest at the top, a colour per axis.
 
-    Without labels it is the share of answers that change.
+    Without labels, the bars are the shares of predictions that change.
     """
-    rows = found["rows"][::-1]
-    shown = "cost" if found["labelled"] else "flips"
-    told = "costs %{x:.1f} points, changes %{customdata:.1f} % of the answers"
-    title = f"accuracy lost against {found['reference']}, points"
-    if not found["labelled"]:
-        told, title = "changes %{x:.1f} % of the answers", f"answers other than under {found['reference']}, %"
+    rows = check["rows"][::-1]
+    quantity, hover = "cost", "costs %{x:.1f} points, changes %{customdata:.1f} % of the predictions"
+    title = f"accuracy lost against {check['reference']}, points"
+    if not check["labelled"]:
+        quantity, hover = "flips", "changes %{x:.1f} % of the predictions"
+        title = f"predictions changed against {check['reference']}, %"
     traces = [
-        _bar_trace([row for row in rows if row["axis"] == axis], shown, told, COLOURS[number % len(COLOURS)])
+        _bar_trace(
+            [row for row in rows if row["axis"] == axis], quantity, hover, COLOURS[number % len(COLOURS)]
+        )
         for number, axis in enumerate(AXIS_TITLES)
         if any(row["axis"] == axis for row in rows)
     ]
@@ -97,7 +105,7 @@ def bars(found: dict[str, Any]) -> dict[str, Any]:
             "height": 160 + BAR_PX * len(rows),
             "showlegend": True,
         },
-        # Beside the bars the names would leave a phone little room: they stand above them.
+        # On a phone the names are above the bars: next to them, they would take most of the width.
         "phone": {
             "height": 130 + PHONE_BAR_PX * len(rows),
             "yaxis": {**ordered, "showticklabels": False, "showgrid": False},
@@ -119,9 +127,9 @@ def bars(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bar_trace(rows: list[dict[str, Any]], shown: str, told: str, colour: str) -> dict[str, Any]:
+def _bar_trace(rows: list[dict[str, Any]], quantity: str, hover: str, colour: str) -> dict[str, Any]:
     """The bars of one axis: `cost` or `flips` of its steps with their intervals."""
-    value, low, high = ([100 * row[shown][key] for row in rows] for key in ("value", "low", "high"))
+    value, low, high = ([100 * row[quantity][key] for row in rows] for key in ("value", "low", "high"))
     return {
         "type": "bar",
         "orientation": "h",
@@ -138,13 +146,21 @@ def _bar_trace(rows: list[dict[str, Any]], shown: str, told: str, colour: str) -
         },
         "marker": {"color": colour},
         "customdata": [100 * row["flips"]["value"] for row in rows],
-        "hovertemplate": f"%{{y}}<br>{told}<extra></extra>",
+        "hovertemplate": f"%{{y}}<br>{hover}<extra></extra>",
     }
 
 
 @dataclass(frozen=True)
-class Seen:
-    """An image before and after a step, and where the two differ."""
+class PixelDifference:
+    """An image without and with a replaced step, and the map of their difference.
+
+    Attributes:
+        image: the image's id.
+        step: the replaced step.
+        change: mean absolute difference in grey levels.
+        white: the difference in grey levels that is drawn white.
+        before, after, where: the two images and their difference as data URIs.
+    """
 
     image: str
     step: str
@@ -155,64 +171,65 @@ class Seen:
     where: str
 
 
-def differences(run: ScoredRun) -> list[Seen]:
-    """For the step of every axis that changes pixels most, an image and where it differs.
+def pixel_differences(run: ScoredRun) -> list[PixelDifference]:
+    """An image under the step of every axis that changes pixels most.
 
-    Of the images whose answer the step changes, or else of all, it is the one that differs most; nothing is
-    shown of one that has changed since.
+    The image is the one with the largest change among those whose prediction the step changes, or among all
+    images. Images that have changed since the run are left out.
     """
-    seen = run.observed.with_unlabelled
-    steps = _most_changed(run, seen) if step_columns(run) and len(seen.ids) else []
-    originals = open_originals(run) if steps else None
-    if originals is None:
+    observed = run.observed.with_unlabelled
+    steps = _most_changing_steps(run, observed) if step_columns(run) and len(observed.ids) else []
+    sources = open_source_images(run) if steps else None
+    if sources is None:
         return []
-    reference = reference_of(seen)
-    before = seen.chosen[:, seen.column(reference)]
-    shown = []
+    reference = reference_of(observed)
+    before = observed.chosen[:, observed.column(reference)]
+    differences = []
     for step in steps:
-        change = np.nan_to_num(seen.pixel_change[:, seen.column(step)])
-        flips = flipped(seen.chosen[:, seen.column(step)], before) & (change > 0)
+        change = np.nan_to_num(observed.pixel_change[:, observed.column(step)])
+        flips = flipped(observed.chosen[:, observed.column(step)], before) & (change > 0)
         row = int(np.where(flips, change, 0).argmax() if flips.any() else change.argmax())
-        made = originals.under(str(seen.ids[row]), reference, step)
-        if made:
-            shown.append(_seen(str(seen.ids[row]), step, *(frames[0] for frames in made)))
-    return shown
+        image_id = str(observed.ids[row])
+        frames = sources.frames_under(image_id, reference, step)
+        if frames:
+            differences.append(_pixel_difference(image_id, step, frames[0][0], frames[1][0]))
+    return differences
 
 
-def _most_changed(run: ScoredRun, seen: Observed) -> list[str]:
-    """Of every axis that changes any pixel the step that changes most, in the order of axes."""
+def _most_changing_steps(run: ScoredRun, observed: Observed) -> list[str]:
+    """The step of every axis that changes pixels most; axes that change no pixel are left out."""
     change = {
-        column: float(np.nan_to_num(seen.pixel_change[:, column]).mean()) for column in step_columns(run)
+        column: float(np.nan_to_num(observed.pixel_change[:, column]).mean()) for column in step_columns(run)
     }
     axes: dict[str, int] = {}
     for column in sorted(change, key=lambda column: -change[column]):
         if change[column] > 0:
-            axes.setdefault(axis_of(seen.conditions[column]), column)
-    return [seen.conditions[axes[axis]] for axis in AXIS_TITLES if axis in axes]
+            axes.setdefault(axis_of(observed.conditions[column]), column)
+    return [observed.conditions[axes[axis]] for axis in AXIS_TITLES if axis in axes]
 
 
-def _seen(id_: str, step: str, before: Image, after: Image) -> Seen:
-    away = np.abs(before.astype(np.int16) - after)
-    white = min(WHITE, max(1, int(away.max())))
-    drawn = np.minimum(away.max(axis=2) * (255 / white), 255).astype(np.uint8)
-    where = np.repeat(drawn[:, :, None], 3, axis=2)
+def _pixel_difference(image_id: str, step: str, before: Image, after: Image) -> PixelDifference:
+    difference = np.abs(before.astype(np.int16) - after)
+    white = min(WHITE, max(1, int(difference.max())))
+    grey = np.minimum(difference.max(axis=2) * (255 / white), 255).astype(np.uint8)
+    where = np.repeat(grey[:, :, None], 3, axis=2)
     images = (thumbnail(image, THUMBNAIL_PX) for image in (before, after, where))
-    return Seen(id_, step, float(away.mean()), white, *images)
+    return PixelDifference(image_id, step, float(difference.mean()), white, *images)
 
 
-def points(value: float) -> str:
-    """A difference of accuracies, in points; published standard deviations are thousandths of one."""
+def points_text(value: float) -> str:
+    """A difference of accuracies in points, with three decimals like published standard deviations."""
     return f"{100 * value:.3f}"
 
 
-def methods(row: dict[str, Any]) -> str:
-    """How many methods an axis has, and how many of them differ."""
-    same = row["distinct"] == row["methods"]
-    return f"{row['methods']}" if same else f"{row['methods']}, {row['distinct']} distinct"
+def methods_text(row: dict[str, Any]) -> str:
+    """The number of methods of an axis, and of distinct ones if some are identical."""
+    all_distinct = row["distinct"] == row["methods"]
+    return f"{row['methods']}" if all_distinct else f"{row['methods']}, {row['distinct']} distinct"
 
 
-def _ends(score: dict[str, float]) -> str:
-    return f"{points(score['low'])} to {points(score['high'])}"
+def _interval_text(score: dict[str, float]) -> str:
+    return f"{points_text(score['low'])} to {points_text(score['high'])}"
 
 
 def _markdown_cost(row: dict[str, Any]) -> list[str]:
@@ -235,61 +252,61 @@ def _markdown_spread(row: dict[str, Any]) -> list[str]:
         return []
     return [
         f"{100 * row['mean_accuracy']['value']:.1f} %",
-        points(row["accuracy_std"]["value"]),
-        points(row["accuracy_std_corrected"]["value"]),
-        _ends(row["accuracy_std"]),
-        points(row["accuracy_range"]["value"]),
-        _ends(row["accuracy_range"]),
+        points_text(row["accuracy_std"]["value"]),
+        points_text(row["accuracy_std_corrected"]["value"]),
+        _interval_text(row["accuracy_std"]),
+        points_text(row["accuracy_range"]["value"]),
+        _interval_text(row["accuracy_range"]),
     ]
 
 
-def pixels(row: dict[str, Any]) -> str:
-    """How far a step's pixels are from the canvas, in words."""
+def pixels_text(row: dict[str, Any]) -> str:
+    """The pixel change of a step: mean and largest difference in grey levels."""
     if row["axis"] == "numerics":
         lost = f"; no finite prediction on {row['not_finite']:,} images" if row["not_finite"] else ""
-        return f"the same pixels, other arithmetic{lost}"
+        return f"0 (other arithmetic){lost}"
     if row["identical"]:
-        return "identical pixels"
+        return "0 (identical)"
     if row["pixel_change"] is None:
-        return "of another size, or not seen"
-    return f"{levels(row['pixel_change'])} levels, at most {row['pixel_change_max']:.0f}"
+        return "unknown (another image size)"
+    return f"mean {levels_text(row['pixel_change'])}, largest {row['pixel_change_max']:.0f}"
 
 
-def levels(change: float) -> str:
-    """A mean change in grey levels; a change is never shown as none."""
+def levels_text(change: float) -> str:
+    """A mean change in grey levels; a small change is not rounded to zero."""
     return f"{change:.2f}" if change >= 0.005 else "under 0.01"
 
 
-def _markdown(found: dict[str, Any]) -> list[str]:
+def _markdown(check: dict[str, Any]) -> list[str]:
     """The check as lines of Markdown."""
-    cost = ["accuracy lost, points", "95 % interval", "p (Holm)"] if found["labelled"] else []
+    cost = ["accuracy lost, points", "95 % interval", "p (Holm)"] if check["labelled"] else []
     spread = [
         "mean accuracy",
         "std, points",
-        "without chance",
+        "std corrected, points",
         "95 % interval",
-        "largest - smallest, points",
+        "range, points",
         "95 % interval",
     ]
-    spread = spread if found["labelled"] else []
+    spread = spread if check["labelled"] else []
     return [
         f"## {deployment.title}",
         "",
-        found["answer"],
+        check["verdict"],
         "",
         *markdown_table(
-            ["step", *cost, "answers changed", "95 % interval", "pixels"],
+            ["step", *cost, "flips", "95 % interval", "pixel change, grey levels"],
             [
-                [row["step"], *_markdown_cost(row), *_markdown_share(row["flips"]), pixels(row)]
-                for row in found["rows"]
+                [row["step"], *_markdown_cost(row), *_markdown_share(row["flips"]), pixels_text(row)]
+                for row in check["rows"]
             ],
         ),
         "",
         *markdown_table(
-            ["axis", "methods", *spread, "answers not the same", "95 % interval"],
+            ["axis", "methods", *spread, "images that flip", "95 % interval"],
             [
-                [row["axis"], methods(row), *_markdown_spread(row), *_markdown_share(row["flip_share"])]
-                for row in found["axes"]
+                [row["axis"], methods_text(row), *_markdown_spread(row), *_markdown_share(row["flip_share"])]
+                for row in check["axes"]
             ],
         ),
     ]

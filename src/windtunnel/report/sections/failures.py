@@ -1,4 +1,4 @@
-"""Images that could not be scored, and why."""
+"""Images that could not be scored, with reasons."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from windtunnel.metrics.not_finite import not_finite_section
 from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.sections import Document, ReportInput, Section
 
-# Images that scores.json and the page name, and those that Markdown names.
-FAILURES_KEPT = 1000
+# Numbers of images that scores.json and the page list, and that Markdown lists.
+FAILURES_LISTED = 1000
 FAILURES_SHOWN = 20
 
 
 class Failures(Section):
-    """The images that could not be scored under some condition, by name and reason."""
+    """The images that could not be scored under some condition."""
 
     name = "failures"
     title = "Failures"
@@ -25,15 +25,15 @@ class Failures(Section):
     order = 2000
     json_order = 160
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        observed = given.run.observed
-        failed = [asdict(one) for one in observed.unscored]
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        observed = inputs.run.observed
+        failed = [asdict(unscored) for unscored in observed.unscored]
         return {
             "unlabelled": observed.unlabelled,
-            "not_finite": not_finite_section(given.run),
+            "not_finite": not_finite_section(inputs.run),
             "failed_images": len(failed),
             "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
-            "failures": failed[:FAILURES_KEPT],
+            "failures": failed[:FAILURES_LISTED],
         }
 
     def markdown(self, document: Document) -> list[str]:
@@ -41,19 +41,19 @@ class Failures(Section):
         if not failed:
             return [f"## {self.title}", "", "None: every image was scored under every condition."]
         rows = [
-            [one["image"], f"{one['conditions']:,}", one["condition"], one["status"], one["reason"]]
-            for one in document["failures"][:FAILURES_SHOWN]
+            [entry["image"], f"{entry['conditions']:,}", entry["condition"], entry["status"], entry["reason"]]
+            for entry in document["failures"][:FAILURES_SHOWN]
         ]
         more = failed - len(rows)
-        count = "predictions" if document["sequences"] else "conditions"
+        counts = "failed predictions" if document["sequences"] else "failed conditions"
         images = counted(document["recipe"]["data"]["count"], "image")
         return [
             f"## {self.title}",
             "",
             f"{failed:,} of {images} could not be scored under at least one condition.",
             "",
-            *markdown_table(["image", count, "first under", "status", "reason"], rows),
-            *(["", f"{more:,} more in report.html and scores.json."] if more else []),
+            *markdown_table(["image", counts, "first condition", "status", "reason"], rows),
+            *(["", f"{more:,} more are in report.html and scores.json."] if more else []),
         ]
 
 

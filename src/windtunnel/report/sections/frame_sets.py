@@ -1,4 +1,4 @@
-"""Frame sets on the page: pm-k against k, error by offset, sets that fail near a right anchor."""
+"""Frame sets of videos: pm-k against k, error by offset, and sets with errors near a correct anchor."""
 
 from __future__ import annotations
 
@@ -13,63 +13,64 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS, DASHES, error_bars
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 from windtunnel.report.source_images import (
+    SourceImages,
     class_names,
     label_of,
-    no_originals,
-    open_originals,
+    missing_data_note,
+    open_source_images,
     prediction_name,
     thumbnail,
 )
 
 SETS_SHOWN = 6
 SETS_LISTED = 20
-# Frames that are shown on each side of an anchor, the nearest.
+# Number of frames shown on each side of an anchor.
 FRAMES_SHOWN = 10
 FRAME_PX = 80
-RIGHT, WRONG = COLOURS[2], COLOURS[1]
+CORRECT, INCORRECT = COLOURS[2], COLOURS[1]
 
-# Curves by metric: what the legend calls them.
+# Names of curves by metric.
 PM_CURVES = {"pm_k": "anchor required (pm-k)", "pm_k_anchor_excluded": "anchor excluded"}
-OFFSET_CURVES = {"offset_error": "given a right anchor", "offset_error_all": "of all sets"}
+OFFSET_CURVES = {"offset_error": "sets with a correct anchor", "offset_error_all": "all sets"}
 
 
 class FrameSets(Section):
-    """pm-k, errors by offset, and the sets that fail near a correct anchor."""
+    """pm-k, error by offset, and the sets with the most errors near a correct anchor."""
 
     name = "frame-sets"
-    title = "Right on every frame near the anchor"
+    title = "Accuracy over nearby frames (pm-k)"
     help = "Frame sets of videos: pm-k against k, error by offset, and the worst sets with their frames."
     order = 700
     json_order = 110
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"frames": frame_section(given.run)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"frames": frame_set_data(inputs.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["frames"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        return Content({"sets": worst_sets(given.run)}, frame_figures(document))
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        return Content({"sets": worst_sets(inputs.run)}, frame_figures(document))
 
 
 @dataclass(frozen=True)
 class ShownFrame:
-    """One frame of a set: where it is, what was said of it, and whether that is right."""
+    """A frame of a set: its offset from the anchor, its predicted class, and whether that is correct."""
 
     offset: int
-    said: str
-    right: bool
+    predicted: str
+    correct: bool
     image: str
 
     @property
     def colour(self) -> str:
-        """Of what was said."""
-        return RIGHT if self.right else WRONG
+        """The colour of correct or of incorrect predictions."""
+        return CORRECT if self.correct else INCORRECT
 
 
 @dataclass(frozen=True)
 class ShownSet:
-    """A set whose anchor is right and whose frames are not."""
+    """A set with a correct anchor and incorrect frames."""
 
     name: str
     label: str
@@ -81,82 +82,87 @@ class ShownSet:
 
 @dataclass(frozen=True)
 class WorstSets:
-    """Sets to look at, and why there are not more."""
+    """The sets to show, and a note on those that are missing."""
 
     shown: list[ShownSet]
     note: str
 
 
-def frame_section(run: ScoredRun) -> dict[str, Any]:
-    """The frame sets of a run as data: how many, and which fail most near a right anchor; {} for none."""
-    found = judge_frames(run)
-    if found is None:
+def frame_set_data(run: ScoredRun) -> dict[str, Any]:
+    """Numbers of frame sets, and those with the most errors near a correct anchor; {} if there are none."""
+    judged = judge_frames(run)
+    if judged is None:
         return {}
-    names = found.sets.names
+    names = judged.sets.names
     return {
         "sets": len(names),
-        "largest": found.sets.largest,
-        "left_out": found.sets.left_out,
+        "largest": judged.sets.largest,
+        "left_out": judged.sets.left_out,
         "worst": [
-            {"set": names[place], "label": label_of(run, _anchor_id(run, found, place)), "wrong": wrong,
+            {"set": names[index], "label": label_of(run, _anchor_id(run, judged, index)), "wrong": wrong,
              "of": of, "nearest": nearest}
-            for place, wrong, of, nearest in _worst(found, SETS_LISTED)
+            for index, wrong, of, nearest in _worst_indices(judged, SETS_LISTED)
         ],
     }  # fmt: skip
 
 
 def worst_sets(run: ScoredRun, count: int = SETS_SHOWN) -> WorstSets:
-    """The sets that fail most near a right anchor, with their frames as far as they are still there."""
-    found = judge_frames(run)
-    if found is None:
+    """The sets with the most errors near a correct anchor, with the frames that are still available."""
+    judged = judge_frames(run)
+    if judged is None:
         return WorstSets([], "")
-    chosen = list(_worst(found, count))
+    chosen = list(_worst_indices(judged, count))
     if not chosen:
-        return WorstSets([], "No set whose anchor is right has a wrong frame.")
-    originals = open_originals(run)
-    if originals is None:
-        return WorstSets([], no_originals(run))
-    names, seen = class_names(run), run.observed
+        return WorstSets([], "No set with a correct anchor has an incorrect frame.")
+    sources = open_source_images(run)
+    if sources is None:
+        return WorstSets([], missing_data_note(run))
     shown = []
-    for place, wrong, of, nearest in chosen:
-        frames = []
-        for offset, row, right in _frames_of(found, place):
-            made = originals.under(str(seen.ids[row]), seen.conditions[0])
-            if made:
-                said = int(seen.chosen[row, 0])
-                image = thumbnail(made[0][0], FRAME_PX)
-                frames.append(ShownFrame(offset, prediction_name(names, said), right, image))
+    for index, wrong, of, nearest in chosen:
+        frames = _shown_frames(run, judged, index, sources)
         if frames:
-            label = label_of(run, _anchor_id(run, found, place))
-            shown.append(ShownSet(found.sets.names[place], label, wrong, of, nearest, frames))
-    return WorstSets(shown, originals.note)
+            label = label_of(run, _anchor_id(run, judged, index))
+            shown.append(ShownSet(judged.sets.names[index], label, wrong, of, nearest, frames))
+    return WorstSets(shown, sources.note)
+
+
+def _shown_frames(run: ScoredRun, judged: Judged, index: int, sources: SourceImages) -> list[ShownFrame]:
+    """The nearest frames of a set that are still available."""
+    names, observed = class_names(run), run.observed
+    frames = []
+    for offset, row, correct in _nearest_frames(judged, index):
+        regenerated = sources.frames_under(str(observed.ids[row]), observed.conditions[0])
+        if regenerated:
+            predicted = prediction_name(names, int(observed.chosen[row, 0]))
+            frames.append(ShownFrame(offset, predicted, correct, thumbnail(regenerated[0][0], FRAME_PX)))
+    return frames
 
 
 def frame_figures(document: Mapping[str, Any]) -> dict[str, Any]:
-    """pm-k against k and error by offset, where the document has their scores."""
-    found = {
-        "pm_k": _curves(document, PM_CURVES, "k, frames from the anchor", "right, %"),
-        "offsets": _curves(document, OFFSET_CURVES, "frames after the anchor", "wrong, %"),
+    """Plotly figures of pm-k against k and of error by offset, as far as the document has scores."""
+    figures = {
+        "pm_k": _curves(document, PM_CURVES, "k, frames from the anchor", "pm-k, %"),
+        "offsets": _curves(document, OFFSET_CURVES, "offset from the anchor, frames", "top-1 error, %"),
     }
-    return {name: figure for name, figure in found.items() if figure["data"]}
+    return {name: figure for name, figure in figures.items() if figure["data"]}
 
 
 def _curves(document: Mapping[str, Any], metrics: Mapping[str, str], x: str, y: str) -> dict[str, Any]:
-    """A line per metric over the number in its condition's name, with bars for the intervals."""
+    """A curve per metric over the number in the names of its conditions, with intervals as error bars."""
     traces = []
-    for place, (metric, name) in enumerate(metrics.items()):
-        scores = [one for one in document["scores"] if one["metric"] == metric]
+    for position, (metric, name) in enumerate(metrics.items()):
+        scores = [score for score in document["scores"] if score["metric"] == metric]
         if scores:
             traces.append(
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
                     "name": name,
-                    "x": [int(one["condition"].removeprefix("pm-")) for one in scores],
-                    "y": [100 * one["value"] for one in scores],
+                    "x": [int(score["condition"].removeprefix("pm-")) for score in scores],
+                    "y": [100 * score["value"] for score in scores],
                     "error_y": error_bars(scores, 100),
-                    "line": {"color": COLOURS[place], "dash": DASHES[place]},
-                    "customdata": [one["n"] for one in scores],
+                    "line": {"color": COLOURS[position], "dash": DASHES[position]},
+                    "customdata": [score["n"] for score in scores],
                     "hovertemplate": f"%{{x}}: %{{y:.1f}} %, n = %{{customdata:,}}<extra>{name}</extra>",
                 }
             )
@@ -171,31 +177,31 @@ def _curves(document: Mapping[str, Any], metrics: Mapping[str, str], x: str, y: 
     }
 
 
-def _worst(found: Judged, count: int) -> Iterator[tuple[int, int, int, int]]:
-    """Sets with a right anchor by their wrong frames: place, wrong frames, of how many, nearest of them.
+def _worst_indices(judged: Judged, count: int) -> Iterator[tuple[int, int, int, int]]:
+    """Index, incorrect frames, frames and offset of the nearest incorrect frame of the worst sets.
 
-    The larger share of wrong frames first, then the nearer one.
+    Only sets with a correct anchor. Sorted by the share of incorrect frames, then by the nearest one.
     """
-    sets = found.sets
-    wrong = np.bincount(sets.owner[~found.right], minlength=len(sets.names))
+    sets = judged.sets
+    wrong = np.bincount(sets.owner[~judged.right], minlength=len(sets.names))
     of = np.bincount(sets.owner, minlength=len(sets.names))
     nearest = np.full(len(sets.names), np.iinfo(np.int64).max)
-    np.minimum.at(nearest, sets.owner[~found.right], np.abs(sets.offsets[~found.right]))
+    np.minimum.at(nearest, sets.owner[~judged.right], np.abs(sets.offsets[~judged.right]))
     order = np.lexsort((nearest, -wrong / np.maximum(of, 1)))
-    for place in [one for one in order if wrong[one] and found.anchor_right[one]][:count]:
-        yield int(place), int(wrong[place]), int(of[place]), int(nearest[place])
+    for index in [index for index in order if wrong[index] and judged.anchor_right[index]][:count]:
+        yield int(index), int(wrong[index]), int(of[index]), int(nearest[index])
 
 
-def _frames_of(found: Judged, place: int) -> list[tuple[int, int, bool]]:
-    """Of a set's nearest frames and its anchor: offset, row among the images, and whether it is right."""
-    sets = found.sets
-    near = np.flatnonzero((sets.owner == place) & sets.within(FRAMES_SHOWN))
-    frames = [(int(sets.offsets[one]), int(sets.rows[one]), bool(found.right[one])) for one in near]
-    return sorted([*frames, (0, int(sets.anchors[place]), bool(found.anchor_right[place]))])
+def _nearest_frames(judged: Judged, index: int) -> list[tuple[int, int, bool]]:
+    """Offset, image row and correctness of a set's nearest frames and its anchor."""
+    sets = judged.sets
+    near = np.flatnonzero((sets.owner == index) & sets.within(FRAMES_SHOWN))
+    frames = [(int(sets.offsets[frame]), int(sets.rows[frame]), bool(judged.right[frame])) for frame in near]
+    return sorted([*frames, (0, int(sets.anchors[index]), bool(judged.anchor_right[index]))])
 
 
-def _anchor_id(run: ScoredRun, found: Judged, place: int) -> str:
-    return str(run.observed.ids[found.sets.anchors[place]])
+def _anchor_id(run: ScoredRun, judged: Judged, index: int) -> str:
+    return str(run.observed.ids[judged.sets.anchors[index]])
 
 
 frame_sets = FrameSets()

@@ -1,4 +1,4 @@
-"""The headline scores; in scores.json every score."""
+"""The headline scores, and all scores in scores.json."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ class Headline(Section):
 
     name = "headline"
     title = "Headline scores"
-    help = "The headline scores with their 95 % intervals and formulas; in scores.json every score."
+    help = "The headline scores with 95 % intervals and formulas; scores.json has all scores."
     order = 200
     json_order = 40
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"scores": [score.to_json() for score in given.scores]}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"scores": [score.to_json() for score in inputs.scores]}
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        return Content({"headline": document_heads(document)})
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        return Content({"headline": headline_scores(document)})
 
     def markdown(self, document: Document) -> list[str]:
-        rows = [[score["title"], *score_cells(score), score["formula"]] for score in document_heads(document)]
+        rows = [
+            [score["title"], *score_cells(score), score["formula"]] for score in headline_scores(document)
+        ]
         if rows:
-            return markdown_table(["score", "value", "95 % interval", "n", "what it is"], rows)
-        why = "no image has a label." if document["unlabelled"] else "no image could be scored."
-        return [f"No error rates: {why}"]
+            return markdown_table(["score", "value", "95 % interval", "n", "definition"], rows)
+        reason = "no image has a label." if document["unlabelled"] else "no image could be scored."
+        return [f"No error rates: {reason}"]
 
 
-def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The scores at the head of a run's report, each with its `title`."""
+def headline_scores(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The headline scores of a run's document, each with its `title`."""
     parts = [part["name"] for part in document["recipe"]["data"].get("natural", {}).get("parts", ())]
-    scores = {(one["metric"], one["condition"]): one for one in document["scores"]}
-    heads = head_titles(scores, parts)
+    scores = {(score["metric"], score["condition"]): score for score in document["scores"]}
     return [
         scores[key] | {"title": title, "formula": headline_formula(str(scores[key]["formula"]))}
-        for key, title in heads.items()
+        for key, title in head_titles(scores, parts).items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""Images a model gets wrong, made again from the recipe: clean beside corrupted, and what it said."""
+"""Misclassified images, regenerated from the recipe, with predictions and saliency maps."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from windtunnel.core.images import Image
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.report.saliency import Explain, Hanging, explain_nothing
+from windtunnel.report.saliency import Explain, SaliencyMap, explain_nothing
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 from windtunnel.report.source_images import (
     THUMBNAIL_PX,
     class_names,
+    evaluated_rows,
     label_names,
-    no_originals,
-    open_originals,
-    plain_condition,
-    rows_in_question,
+    missing_data_note,
+    open_source_images,
     thumbnail,
+    unmodified_condition,
 )
 
 IMAGES = 12
@@ -27,21 +27,21 @@ PER_UNIT = 2
 
 
 class MisclassifiedImages(Section):
-    """Images that the model gets wrong, the most confident predictions first."""
+    """Misclassified images, the most confident predictions first."""
 
     name = "misclassified-images"
-    title = "Images it gets wrong"
-    help = "Images correct when clean and wrong under mild corruptions, with saliency maps if asked for."
+    title = "Misclassified images"
+    help = "Images correct when clean and misclassified under mild corruptions; saliency maps with --explain."
     order = 1400
 
     def applies(self, document: Document) -> bool:
         return bool(document["scores"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         conditions = document["recipe"]["conditions"]
         return Content(
             {
-                "shown": worst_failures(given.run, given.explain),
+                "shown": worst_failures(inputs.run, inputs.explain),
                 "corrupted": any(condition["kind"] == "corruption" for condition in conditions),
             }
         )
@@ -49,124 +49,145 @@ class MisclassifiedImages(Section):
 
 @dataclass(frozen=True)
 class Failure:
-    """An image that is wrong under a condition, and right clean where something was done to it.
+    """A misclassified image.
 
-    Of a run in which nothing was done to images `clean_image` and `said_clean` are empty.
+    Attributes:
+        image: its id.
+        condition: the condition under which it is misclassified.
+        label: the names of its classes.
+        predicted_clean, predicted: the class predicted on the clean image and under the condition.
+        confidence_clean, confidence: their probabilities; None if the run has no probabilities.
+        clean_image, condition_image: the two images as data URIs.
+        saliency: the saliency map of `predicted`, if it was asked for.
+
+    If the run modifies no image, the attributes of the clean image are empty.
     """
 
     image: str
     condition: str
     label: str
-    said_clean: str
-    said: str
-    score_clean: float | None
-    score: float | None
+    predicted_clean: str
+    predicted: str
+    confidence_clean: float | None
+    confidence: float | None
     clean_image: str
-    spoilt_image: str
-    hanging: Hanging | None = None
+    condition_image: str
+    saliency: SaliencyMap | None = None
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Failures to look at, and why there are not more."""
+    """The misclassified images to show, and a note on those that are missing."""
 
     failures: list[Failure]
     note: str
 
 
 def worst_failures(run: ScoredRun, explain: Explain = explain_nothing, count: int = IMAGES) -> Shown:
-    """Images that are right clean and surely wrong under the mildest severities, as the model saw them.
+    """Images that are correct when clean and misclassified under mild corruptions, as the model saw them.
 
-    Mild first, then by the score of the wrong answer; an image once, a corruption at most twice. Where
-    nothing was done to any image, those that are surely wrong as they are, a class at most twice.
+    Mild severities come first, then confident predictions. An image is shown once, a corruption at most
+    twice. If the run modifies no image: the most confident misclassified images, a class at most twice.
     """
-    seen = run.observed
-    plain = all(condition.is_unmodified for condition in run.conditions)
-    if not plain and "clean" not in seen.conditions:
-        return Shown([], "There are no clean images to be right on: none is shown.")
-    chosen = _choose_plain(run, count) if plain else _choose(run, count)
+    observed = run.observed
+    unmodified = all(condition.is_unmodified for condition in run.conditions)
+    if not unmodified and "clean" not in observed.conditions:
+        return Shown([], "The run has no clean images, so no misclassified images are shown.")
+    chosen = _choose_unmodified(run, count) if unmodified else _choose_corrupted(run, count)
     if not chosen:
-        where = "wrong" if plain else "right under clean and wrong under a corruption"
-        return Shown([], f"No image is {where}.")
-    originals = open_originals(run)
-    if originals is None:
-        return Shown([], no_originals(run))
-    made: list[tuple[int, int, Image | None, Image]] = []
+        what = "misclassified" if unmodified else "correct when clean and misclassified under a corruption"
+        return Shown([], f"No image is {what}.")
+    sources = open_source_images(run)
+    if sources is None:
+        return Shown([], missing_data_note(run))
+    regenerated: list[tuple[int, int, Image | None, Image]] = []
     for row, column in chosen:
-        names = [*([] if plain else ["clean"]), seen.conditions[column]]
-        frames = originals.under(str(seen.ids[row]), *names)
+        conditions = [*([] if unmodified else ["clean"]), observed.conditions[column]]
+        frames = sources.frames_under(str(observed.ids[row]), *conditions)
         if frames:
-            made.append((row, column, None if plain else frames[0][0], frames[-1][0]))
-    maps = explain([(image, int(seen.chosen[row, column])) for row, column, _, image in made], THUMBNAIL_PX)
-    found = [_failure(run, *one, hanging) for one, hanging in zip(made, maps.maps, strict=True)]
-    return Shown(found, " ".join(filter(None, (originals.note, maps.note))))
+            regenerated.append((row, column, None if unmodified else frames[0][0], frames[-1][0]))
+    explained = [(image, int(observed.chosen[row, column])) for row, column, _, image in regenerated]
+    saliency = explain(explained, THUMBNAIL_PX)
+    failures = [
+        _failure(run, *entry, saliency_map)
+        for entry, saliency_map in zip(regenerated, saliency.maps, strict=True)
+    ]
+    return Shown(failures, " ".join(filter(None, (sources.note, saliency.note))))
 
 
-def _choose_plain(run: ScoredRun, count: int) -> list[tuple[int, int]]:
-    """The same of a run in which nothing was done to images: the surest wrong answers."""
-    seen, name = run.observed, plain_condition(run)
+def _choose_unmodified(run: ScoredRun, count: int) -> list[tuple[int, int]]:
+    """Rows and columns of the most confident misclassified images of a run that modifies no image."""
+    observed, name = run.observed, unmodified_condition(run)
     if not name:
         return []
-    column, rows = seen.column(name), rows_in_question(run)
-    # A prediction that is not finite is no class that could be shown or explained.
-    wrong = rows[(seen.rank[rows, column] > 0) & ~seen.not_finite[rows, column]]
-    sure = seen.confidence[wrong, column] if seen.gives_probabilities else np.zeros(len(wrong))
-    labels: Counter[tuple[int, ...]] = Counter()
-    found: list[tuple[int, int]] = []
-    for row in wrong[np.argsort(-sure, kind="stable")]:
-        if labels[seen.labels[row]] < PER_UNIT and len(found) < count:
-            labels[seen.labels[row]] += 1
-            found.append((int(row), column))
-    return found
+    column, rows = observed.column(name), evaluated_rows(run)
+    # A prediction that is not finite has no class that could be shown or explained.
+    wrong = rows[(observed.rank[rows, column] > 0) & ~observed.not_finite[rows, column]]
+    confidence = observed.confidence[wrong, column] if observed.gives_probabilities else np.zeros(len(wrong))
+    per_label: Counter[tuple[int, ...]] = Counter()
+    chosen: list[tuple[int, int]] = []
+    for row in wrong[np.argsort(-confidence, kind="stable")]:
+        label = observed.labels[row]
+        if per_label[label] < PER_UNIT and len(chosen) < count:
+            per_label[label] += 1
+            chosen.append((int(row), column))
+    return chosen
 
 
-def _choose(run: ScoredRun, count: int) -> list[tuple[int, int]]:
-    """Rows and columns of the observations to show."""
-    seen = run.observed
-    if not len(seen.ids):
+def _choose_corrupted(run: ScoredRun, count: int) -> list[tuple[int, int]]:
+    """Rows and columns of images that are correct when clean and misclassified under a corruption."""
+    observed = run.observed
+    if not len(observed.ids):
         return []
-    # Of best classes alone nobody knows how sure the model was: any order will do.
-    sure = seen.confidence if seen.gives_probabilities else np.zeros(seen.rank.shape)
-    right = seen.rank[:, seen.column("clean")] == 0
-    taken: set[int] = set()
-    units: Counter[str] = Counter()
-    found: list[tuple[int, int]] = []
-    corrupted = [(int(c.level), n) for n, c in enumerate(run.conditions) if c.is_corruption]
-    for level in sorted({level for level, _ in corrupted}):
-        columns = [column for each, column in corrupted if each == level]
-        wrong = right[:, None] & (seen.rank[:, columns] > 0) & ~seen.not_finite[:, columns]
-        scores = np.where(wrong, sure[:, columns], -np.inf)
-        for place in np.argsort(-scores, axis=None, kind="stable")[: count * len(columns)]:
-            row, offset = divmod(int(place), len(columns))
+    # Without probabilities the order within a severity is arbitrary.
+    confidence = observed.confidence if observed.gives_probabilities else np.zeros(observed.rank.shape)
+    correct = observed.rank[:, observed.column("clean")] == 0
+    chosen_rows: set[int] = set()
+    per_unit: Counter[str] = Counter()
+    chosen: list[tuple[int, int]] = []
+    corrupted = [
+        (int(condition.level), column)
+        for column, condition in enumerate(run.conditions)
+        if condition.is_corruption
+    ]
+    for severity in sorted({level for level, _ in corrupted}):
+        columns = [column for level, column in corrupted if level == severity]
+        wrong = correct[:, None] & (observed.rank[:, columns] > 0) & ~observed.not_finite[:, columns]
+        scores = np.where(wrong, confidence[:, columns], -np.inf)
+        for cell in np.argsort(-scores, axis=None, kind="stable")[: count * len(columns)]:
+            row, offset = divmod(int(cell), len(columns))
             unit = str(run.conditions[columns[offset]].unit)
-            if not wrong[row, offset] or row in taken or units[unit] >= PER_UNIT:
+            if not wrong[row, offset] or row in chosen_rows or per_unit[unit] >= PER_UNIT:
                 continue
-            taken.add(row)
-            units[unit] += 1
-            found.append((row, columns[offset]))
-            if len(found) == count:
-                return found
-    return found
+            chosen_rows.add(row)
+            per_unit[unit] += 1
+            chosen.append((row, columns[offset]))
+            if len(chosen) == count:
+                return chosen
+    return chosen
 
 
 def _failure(
-    run: ScoredRun, row: int, column: int, clean: Image | None, spoilt: Image, hanging: Hanging | None
+    run: ScoredRun, row: int, column: int, clean: Image | None, image: Image, saliency: SaliencyMap | None
 ) -> Failure:
-    seen = run.observed
+    observed = run.observed
     names = class_names(run)
-    at = column if clean is None else seen.column("clean")
-    sure = seen.confidence[row] if seen.gives_probabilities else None
+    predicted = observed.chosen[row]
+    clean_column = column if clean is None else observed.column("clean")
+    confidence = observed.confidence[row] if observed.gives_probabilities else None
     return Failure(
-        image=str(seen.ids[row]),
-        condition=seen.conditions[column],
-        label=label_names(run, seen.labels[row]),
-        said_clean="" if clean is None else names.get(int(seen.chosen[row, at]), str(seen.chosen[row, at])),
-        said=names.get(int(seen.chosen[row, column]), str(seen.chosen[row, column])),
-        score_clean=None if clean is None or sure is None else float(sure[at]),
-        score=None if sure is None else float(sure[column]),
+        image=str(observed.ids[row]),
+        condition=observed.conditions[column],
+        label=label_names(run, observed.labels[row]),
+        predicted_clean=""
+        if clean is None
+        else names.get(int(predicted[clean_column]), str(predicted[clean_column])),
+        predicted=names.get(int(predicted[column]), str(predicted[column])),
+        confidence_clean=None if clean is None or confidence is None else float(confidence[clean_column]),
+        confidence=None if confidence is None else float(confidence[column]),
         clean_image="" if clean is None else thumbnail(clean, THUMBNAIL_PX),
-        spoilt_image=thumbnail(spoilt, THUMBNAIL_PX),
-        hanging=hanging,
+        condition_image=thumbnail(image, THUMBNAIL_PX),
+        saliency=saliency,
     )
 
 

@@ -1,4 +1,4 @@
-"""Notes: what a reader must know before comparing a run's numbers with others."""
+"""Notes to read before comparing a run's numbers with others."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from windtunnel.metrics.published_results import PUBLISHED_IMAGES
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.options.command_line import for_command_line
-from windtunnel.report.natural_sets import counted_text, parts_text
+from windtunnel.report.natural_sets import competing_outputs_text, parts_text
 from windtunnel.report.sections import Document, ReportInput, Section
 
 MISSING_SHOWN = 8
 
 
 class Notes(Section):
-    """The notes, and the marks of the scores they concern."""
+    """The notes, and the caveats of scores on natural sets."""
 
     name = "notes"
     title = "Read before comparing"
-    help = "Notes to read before comparing: images left out, subsets, masks, scores that are missing."
+    help = "Notes to read before comparing: images left out, subsets, masks, missing scores."
     order = 300
     json_order = 20
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"notes": run_notes(given.run), "marks": caveats(given.run)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"notes": run_notes(inputs.run), "caveats": caveats(inputs.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["notes"])
@@ -49,88 +49,115 @@ class Notes(Section):
 
 
 def run_notes(run: ScoredRun) -> list[str]:
-    """What a reader must know before comparing this run's numbers with others."""
+    """Notes on images, outputs, corruptions and scores to read before comparing the run with others."""
+    canvas = run.recipe.canvas
+    return [
+        *_image_notes(run),
+        *_natural_notes(run),
+        *_output_notes(run),
+        *_unit_notes(run),
+        *_score_notes(run),
+        *([f"Canvas: {canvas.note}."] if canvas.note else []),
+        *training_notes(run),
+    ]
+
+
+def _image_notes(run: ScoredRun) -> list[str]:
+    """Notes on images and conditions: those left out, groups, remarks on the data, subsets."""
     lines = []
-    seen = run.observed
-    canvas, suite = run.recipe.canvas, run.recipe.suite
-    if seen.left_out:
+    observed, data = run.observed, run.recipe.data
+    if observed.left_out:
         lines.append(
-            f"{counted(seen.left_out, 'image')} could not be scored under some condition: left out of all "
-            "of them, so that every number rests on the same images."
+            f"{counted(observed.left_out, 'image')} could not be scored under some condition and "
+            f"{'is' if observed.left_out == 1 else 'are'} left out of all conditions, so that every number "
+            "is over the same images."
         )
     if not_finite := not_finite_note(run):
         lines.append(not_finite)
     if run.groups is not None:
         lines.append(
-            f"{len(run.groups):,} images in {run.groups.max() + 1:,} groups by {run.group}: intervals "
-            "draw whole groups, since images of one group are not independent."
+            f"{len(run.groups):,} images in {run.groups.max() + 1:,} groups by {run.group}: intervals are "
+            "over whole groups, because images of one group are not independent."
         )
     lines += run.info.remarks
     if run.missing:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
         lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
-    if seen.unlabelled:
-        lines.append(unlabelled_note(seen.unlabelled))
-    if run.recipe.data.count != run.recipe.data.of:
+    if observed.unlabelled:
+        lines.append(unlabelled_note(observed.unlabelled))
+    if data.count != data.of:
         lines.append(
-            f"A subset: {run.recipe.data.count:,} of {run.recipe.data.of:,} images, "
-            f"each class in proportion, seed {run.recipe.data.subset_seed}."
+            f"A stratified subset: {data.count:,} of {data.of:,} images, sampled by class with seed "
+            f"{data.subset_seed}."
         )
-    lines += _natural_notes(run)
-    if run.projection.is_masked and not run.natural:
+    return lines
+
+
+def _output_notes(run: ScoredRun) -> list[str]:
+    """Notes on masked or mapped outputs; natural sets describe theirs themselves."""
+    if run.natural:
+        return []
+    projection, outputs = run.recipe.projection, run.recipe.model.classes
+    lines = []
+    if run.projection.is_masked:
         lines.append(
-            f"Only {len(run.recipe.projection.kept)} of the model's "
-            f"{run.recipe.model.classes} outputs count (mask before softmax): "
-            "errors are lower than without it."
+            f"Only {len(projection.kept)} of the model's {outputs} outputs compete (masked before softmax). "
+            "Errors are lower than without the mask."
         )
-    if run.projection.is_collapsed and not run.natural:
-        used = sum(map(len, run.recipe.projection.outputs))
+    if run.projection.is_collapsed:
+        used = sum(map(len, projection.outputs))
         lines.append(
-            f"{used} of the model's {run.recipe.model.classes} outputs stand for "
-            f"{len(run.recipe.projection.kept)} classes (--map, the best of a class's outputs before "
-            "softmax); the others do not count."
+            f"{used} of the model's {outputs} outputs are mapped to {len(projection.kept)} classes (--map: "
+            "the largest output of a class, before softmax). The other outputs are ignored."
         )
-    made = [condition.unit for condition in run.conditions if condition.codec != AS_STORED]
-    for unit in (unit for unit in suite.units if unit in made):
-        own = [setting for setting in run.info.settings if setting.startswith(f"{unit}.")]
-        found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
-        if own or found:
-            lines.append(f"Given by --set: {', '.join(own)}." if own else found)
-    lines += _score_notes(run)
-    if canvas.note:
-        lines.append(f"Canvas: {canvas.note}.")
-    return lines + training_notes(run)
+    return lines
+
+
+def _unit_notes(run: ScoredRun) -> list[str]:
+    """Notes of the corruptions that windtunnel applied, or the settings given for them."""
+    applied = [condition.unit for condition in run.conditions if condition.codec != AS_STORED]
+    lines = []
+    for unit in (unit for unit in run.recipe.suite.units if unit in applied):
+        settings = [setting for setting in run.info.settings if setting.startswith(f"{unit}.")]
+        note = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
+        if settings or note:
+            lines.append(f"Given by --set: {', '.join(settings)}." if settings else note)
+    return lines
 
 
 def unlabelled_note(images: int) -> str:
-    """What a reader of error rates must know where some images have no label."""
-    return f"{counted(images, 'image has', 'images have')} no label and no part in error rates."
+    """The note on images without a label."""
+    return f"{counted(images, 'image without a label is', 'images without a label are')} not in error rates."
 
 
 def _score_notes(run: ScoredRun) -> list[str]:
-    """Which scores the suite asks for and this run cannot have."""
+    """The scores of the suite that this run does not have, with reasons."""
     lines = []
-    asked, seen = set(run.metrics), run.observed
+    asked, observed = set(run.metrics), run.observed
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
     lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run), *frame_notes(run)]
     lacking = sorted(needing("probabilities", run.metrics))
-    if lacking and not seen.gives_probabilities:
-        lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
+    if lacking and not observed.gives_probabilities:
+        lines.append(f"No {', '.join(lacking)}: the predictions are top classes without probabilities.")
     corrupted = run.corruptions
-    if "flip_share" in asked and corrupted and not all(clean_with_codec_of(run, one) for one in corrupted):
+    if (
+        "flip_share" in asked
+        and corrupted
+        and not all(clean_with_codec_of(run, condition) for condition in corrupted)
+    ):
         lines.append(
-            "No flip share: there are no clean images stored as the corrupted ones are, so that the "
-            "codec's flips would count as the corruption's."
+            "No flip share: there are no clean images with the codec of the corrupted ones, so flips due to "
+            "the codec would count as flips due to the corruption."
         )
-    if "residual_robustness" in asked and corrupted and "clean" not in seen.conditions:
+    if "residual_robustness" in asked and corrupted and "clean" not in observed.conditions:
         lines.append("No residual robustness: it needs the clean images.")
     return lines
 
 
 def normaliser_notes(run: ScoredRun) -> list[str]:
-    """Why there is no CE, mCE or FR, or what limits them; options as the command line spells them."""
+    """Notes on missing or limited CE, mCE and FR, with options as spelt on the command line."""
     return [for_command_line(note) for note in _normaliser_notes(run)]
 
 
@@ -144,8 +171,8 @@ def _normaliser_notes(run: ScoredRun) -> list[str]:
     wrong = misfit(run)
     if wrong:
         lines.append(
-            f"No CE, no mCE: AlexNet's published errors do not fit, {wrong.reason}. {wrong.advice} Otherwise "
-            "read the mean error."
+            f"No CE and no mCE: AlexNet's published errors do not apply, {wrong.reason}. {wrong.advice} "
+            "Otherwise use the mean error."
         )
     if "mce" in run.metrics and units != set(THE_FIFTEEN) and (wrong is None or wrong.cure):
         lines.append(
@@ -157,34 +184,34 @@ def _normaliser_notes(run: ScoredRun) -> list[str]:
     if units == set(THE_FIFTEEN) and "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean images; give them with --clean.")
     if len(run.observed.ids) != PUBLISHED_IMAGES:
-        what = "CE and mCE divide" if units == set(THE_FIFTEEN) else "CE divides"
+        scores = "CE and mCE are" if units == set(THE_FIFTEEN) else "CE is"
         lines.append(
-            f"{what} by AlexNet's errors on all 50,000 published images; these are other "
-            "images, so that they are only near what the same model would get there."
+            f"{scores} normalised by AlexNet's errors on all 50,000 published images. This run has other "
+            "images, so the values are only approximately those on the published images."
         )
     return lines
 
 
 def _natural_notes(run: ScoredRun) -> list[str]:
-    """What a reader must know of a natural set's scores before comparing them."""
+    """Notes on a natural set: its parts, the outputs that compete, and caveats."""
     if not run.natural:
         return []
-    lines = [f"Images: {parts_text(run.natural)}. {counted_text(run.recipe).capitalize()}."]
-    lines += [f"{mark}." for mark in caveats(run)]
-    unanswerable = _without_output(run)
-    if unanswerable:
+    lines = [f"Images: {parts_text(run.natural)}. {competing_outputs_text(run.recipe).capitalize()}."]
+    lines += [f"{caveat}." for caveat in caveats(run)]
+    without_output = _images_without_output(run)
+    if without_output:
         lines.append(
-            f"{counted(unanswerable, 'image is', 'images are')} of classes that no output of the model "
-            "stands for, and counted as wrong."
+            f"{counted(without_output, 'image is', 'images are')} of classes for which the model has no "
+            "output, and counted as incorrect."
         )
     return lines
 
 
-def _without_output(run: ScoredRun) -> int:
-    """How many scored images have only labels that no output stands for."""
+def _images_without_output(run: ScoredRun) -> int:
+    """The number of scored images whose labels all have no output."""
     projection = run.projection
-    kept = set(projection.kept) or set(range(len(projection.outputs) or run.recipe.model.classes))
-    possible = {label for label, output in enumerate(run.recipe.projection.labels) if output in kept}
+    competing = set(projection.kept) or set(range(len(projection.outputs) or run.recipe.model.classes))
+    possible = {label for label, output in enumerate(run.recipe.projection.labels) if output in competing}
     return sum(bool(labels) and not possible & set(labels) for labels in run.observed.labels)
 
 

@@ -1,4 +1,4 @@
-"""Out-of-distribution scores on the page: how each tells out from in, and how the paper's score falls."""
+"""OOD detection: how well each OOD score separates OOD from ID images, and the confidence on both."""
 
 from __future__ import annotations
 
@@ -21,90 +21,91 @@ class OodDetection(Section):
     """How well each OOD score separates OOD images from ID images."""
 
     name = "ood-detection"
-    title = "Told from the clean images"
+    title = "OOD detection"
     help = "How well each OOD score separates OOD images from ID images, and the confidence on both."
     order = 600
     json_order = 100
 
     @property
     def shows(self) -> list[str]:
-        """The metrics of OOD scores that head reports."""
+        """The headline metrics of OOD scores."""
         return list(headline_titles(of_ood_scores=True))
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"detection": detection_section(given.run)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"detection": detection_data(inputs.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(detection_rows(document))
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         return Content(
             {"rows": detection_rows(document), "metrics": headline_titles(of_ood_scores=True)},
-            {"sureness": confidence_histogram(document["detection"])},
+            {"confidence": confidence_histogram(document["detection"])},
         )
 
 
-def detection_section(run: ScoredRun) -> dict[str, Any]:
-    """How many images are out and in, and how the paper's score falls over both; {} for other runs."""
-    found = run.detectors if needing("ood scores", run.metrics) else None
-    if found is None:
+def detection_data(run: ScoredRun) -> dict[str, Any]:
+    """Numbers of OOD and ID images, and histograms of the confidence on both; {} for other runs."""
+    detectors = run.detectors if needing("ood scores", run.metrics) else None
+    if detectors is None:
         return {}
-    # The score is the largest probability negated: shown as that probability.
-    confidence = -found.values[PAPERS_SCORE]
+    # The score msp is the negated largest probability.
+    confidence = -detectors.values[PAPERS_SCORE]
     edges = np.linspace(0, 1, BINS + 1)
     shares = {
-        name: (np.histogram(confidence[some], edges)[0] / some.sum()).tolist()
-        for name, some in (("out", found.out), ("in", ~found.out))
+        name: (np.histogram(confidence[members], edges)[0] / members.sum()).tolist()
+        for name, members in (("ood", detectors.out), ("id", ~detectors.out))
     }
-    out_counts = {name: int(found.out[found.taken_by(name)].sum()) for name in found.values}
+    ood_counts = {name: int(detectors.out[detectors.taken_by(name)].sum()) for name in detectors.values}
     return {
-        "n_out": int(found.out.sum()),
-        "n_in": int((~found.out).sum()),
-        "n_out_by_score": out_counts,
+        "n_ood": int(detectors.out.sum()),
+        "n_id": int((~detectors.out).sum()),
+        "n_ood_by_score": ood_counts,
         "edges": edges.tolist(),
         **shares,
     }
 
 
 def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per out-of-distribution score: its name, images, chance, and by metric how it tells them.
+    """One row per OOD score: its name, ID images, AUPR by chance, and its scores by metric.
 
-    KL-matching is judged on fewer images, and so has a chance of its own:
-    chance = out images / (out + in images), the AUPR of a score that says nothing.
+    chance = OOD images / (OOD + ID images), the AUPR of an uninformative score. KL-matching is evaluated on
+    fewer ID images, so its chance level differs.
     """
     titles = headline_titles(of_ood_scores=True)
     rows: dict[str, dict[str, Any]] = {}
     for score in document["scores"]:
         if score["metric"] in titles:
             rows.setdefault(score["condition"], {})[score["metric"]] = score
-    whole = {name: found for name, found in rows.items() if set(found) == set(titles)}
-    out = document["detection"].get("n_out_by_score", {})
+    complete = {name: scores for name, scores in rows.items() if set(scores) == set(titles)}
+    n_ood = document["detection"].get("n_ood_by_score", {})
     return [
         {
             "score": name,
-            "n_in": found["aupr"]["n"] - out[name],
-            "chance": out[name] / found["aupr"]["n"],
-            **found,
+            "n_id": scores["aupr"]["n"] - n_ood[name],
+            "chance": n_ood[name] / scores["aupr"]["n"],
+            **scores,
         }
-        for name, found in whole.items()
+        for name, scores in complete.items()
     ]
 
 
 def confidence_histogram(section: Mapping[str, Any]) -> dict[str, Any]:
-    """How sure the model is of out and of in images, as shares of each."""
+    """Plotly histograms of the confidence on OOD and on ID images, as shares of each."""
     edges = section["edges"]
     middles = [50 * (low + high) for low, high in pairwise(edges)]
     return {
         "data": [
             {
                 "type": "bar",
-                "name": f"{name}, {section[f'n_{name}']:,} images",
+                "name": f"{name.upper()}, {section[f'n_{name}']:,} images",
                 "x": middles,
                 "y": [100 * share for share in section[name]],
                 "marker": {"color": colour, "opacity": 0.6},
-                "hovertemplate": f"about %{{x:.0f}} % sure: %{{y:.1f}} % of {name} images<extra></extra>",
+                "hovertemplate": "confidence %{x:.0f} %<br>%{y:.1f} % of images"
+                + f"<extra>{name.upper()}</extra>",
             }
-            for name, colour in (("in", COLOURS[0]), ("out", COLOURS[1]))
+            for name, colour in (("id", COLOURS[0]), ("ood", COLOURS[1]))
         ],
         "layout": {
             "barmode": "overlay",

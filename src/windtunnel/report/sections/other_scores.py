@@ -1,4 +1,4 @@
-"""The scores that no other section shows."""
+"""Scores that no other section shows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from windtunnel.report.sections import REGISTRY, Content, Document, ReportInput,
 
 
 class OtherScores(Section):
-    """A table per metric; Markdown has the scores over all conditions."""
+    """A table per metric; Markdown lists only scores over all conditions."""
 
     name = "other-scores"
     title = "Other scores"
     help = "Scores that no other section shows, a table per metric."
     order = 1800
 
-    def content(self, document: Document, given: ReportInput) -> Content:
-        return Content({"others": _others(document)})
+    def content(self, document: Document, inputs: ReportInput) -> Content:
+        return Content({"others": _remaining_scores(document)})
 
     def markdown(self, document: Document) -> list[str]:
         heads = headline_titles()
@@ -28,21 +28,22 @@ class OtherScores(Section):
             for score in document["scores"]
             if not score["condition"] and score["metric"] not in heads
         ]
-        header = ["score", "value", "95 % interval", "n", "what it is"]
+        header = ["score", "value", "95 % interval", "n", "definition"]
         return [f"## {self.title}", "", *markdown_table(header, rows)] if rows else []
 
 
-def _others(document: Document) -> dict[str, list[dict[str, Any]]]:
-    """The scores that are nowhere else on the page, by metric."""
+def _remaining_scores(document: Document) -> dict[str, list[dict[str, Any]]]:
+    """The scores that no other section shows, by metric."""
     shown = {metric for section in REGISTRY.all() for metric in section.shows}
     heads = headline_titles()
-    found: dict[str, list[dict[str, Any]]] = {}
+    remaining: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
         if score["metric"] not in shown and (score["condition"] or score["metric"] not in heads):
-            found.setdefault(score["metric"], []).append(score)
-    # The score over all conditions first.
+            remaining.setdefault(score["metric"], []).append(score)
+    # The score over all conditions comes first.
     return {
-        metric: sorted(scores, key=lambda one: one["condition"] != "") for metric, scores in found.items()
+        metric: sorted(scores, key=lambda score: score["condition"] != "")
+        for metric, scores in remaining.items()
     }
 
 

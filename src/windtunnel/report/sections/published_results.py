@@ -1,4 +1,4 @@
-"""The published figures around a run's scores, and what keeps them from being like with like."""
+"""Comparison of a run's scores with published results, and limits of the comparison."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from windtunnel.report.score_format import decimals
 from windtunnel.report.score_format import unit as unit_of
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 
-# By metric and condition of a score, what published tables call it.
+# Names of scores in published tables, by metric and condition.
 NATURAL_NAMES = {("aupr", PAPERS_SCORE): "msp_aupr", ("pm_k", "pm-0"): "pm_0", ("pm_k", "pm-10"): "pm_10"}
-# Published models shown on either side of one's own; the page holds the rest folded.
+# Number of published models shown on each side of the run; the others are in a closed table.
 NEAREST = 4
 
 
 class PublishedResults(Section):
-    """The run's scores among published ones."""
+    """The run's scores among published results."""
 
     name = "published-results"
-    title = "Among published models"
-    help = "The run's scores among published ones, and how far those are comparable."
+    title = "Comparison with published results"
+    help = "The run's scores among published results, and which of those are comparable."
     order = 1100
     json_order = 70
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"published": published_field(given.run, given.scores)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"published": published_fields(inputs.run, inputs.scores)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["published"])
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         fields = document["published"]
         return Content(figures={f"published_{field['metric']}": published_strip(field) for field in fields})
 
@@ -50,36 +50,39 @@ class PublishedResults(Section):
             "",
             *(f"- {field['place']}" for field in fields),
             *(
-                f"- {name}, measured on {source['measured']}: {source['unlike'] or 'like with like.'}"
+                f"- {name}, measured on {source['measured']}: {_comparability_text(source)}"
                 for name, source in sources.items()
             ),
         ]
 
 
-def published_field(run: ScoredRun, scores: Sequence[Score]) -> list[dict[str, Any]]:
-    """Each score that has published company: its place, its neighbours, and per source why it is unlike.
+def _comparability_text(source: dict[str, str]) -> str:
+    return source["why_not_comparable"] or "comparable with this run."
 
-    Scores divided by a stored run have none.
+
+def published_fields(run: ScoredRun, scores: Sequence[Score]) -> list[dict[str, Any]]:
+    """Every score with published results: its rank, all models, and the comparability of each source.
+
+    Scores that are normalised by a baseline run are left out.
     """
     measured = measured_on(run)
     clean = next(
-        (one.value for one in scores if (one.metric, one.condition) == ("top1_error", "clean")), None
+        (score.value for score in scores if (score.metric, score.condition) == ("top1_error", "clean")), None
     )
     if measured.benchmark not in BENCHMARKS:
         return []
-    found = []
-    divided = needing("normaliser") if run.baseline else []
+    fields = []
+    normalised = needing("normaliser") if run.baseline else []
     scores = _under_published_names(run, scores)
-    # mCE and mFR first: they are what the field compares.
-    for score in sorted(scores, key=lambda one: one.metric not in ("mce", "mfr")):
-        if score.condition or score.metric not in METRICS or score.metric in divided:
+    # mCE and mFR come first: papers compare models by them.
+    for score in sorted(scores, key=lambda score: score.metric not in ("mce", "mfr")):
+        if score.condition or score.metric not in METRICS or score.metric in normalised:
             continue
         place = place_among(score.value, score.metric, measured)
         if place.of == 1:
             continue
-        everyone = [*map(_row, place.better), None, *map(_row, place.others)]
         own = len(place.better)
-        found.append(
+        fields.append(
             {
                 "metric": score.metric,
                 "title": METRICS[score.metric].title,
@@ -88,72 +91,73 @@ def published_field(run: ScoredRun, scores: Sequence[Score]) -> list[dict[str, A
                 "low": score.low,
                 "high": score.high,
                 "place": place.describe(),
-                # None is the run itself.
-                "models": everyone,
+                # None stands for the run.
+                "models": [*map(_row, place.better), None, *map(_row, place.others)],
                 "first_shown": max(0, own - NEAREST),
                 "last_shown": own + NEAREST,
                 "sources": _sources([*place.better, *place.others]),
             }
         )
-    return found
+    return fields
 
 
 def _under_published_names(run: ScoredRun, scores: Sequence[Score]) -> list[Score]:
-    """The scores over everything, and those of a natural set that papers publish, as papers name them."""
+    """The scores over all conditions and those of natural sets, with their names in published tables."""
     shifted = {part.name for part in run.parts if part.role == "shifted"}
-    found = []
+    renamed = []
     for score in scores:
         if not score.condition:
-            found.append(score)
+            renamed.append(score)
         elif name := NATURAL_NAMES.get((score.metric, score.condition)):
-            found.append(replace(score, metric=name, condition=""))
+            renamed.append(replace(score, metric=name, condition=""))
         elif score.metric == "top1_error" and score.condition in shifted:
             value, low, high = 1 - score.value, 1 - score.high, 1 - score.low
-            found.append(replace(score, metric="accuracy", condition="", value=value, low=low, high=high))
-    return found
+            renamed.append(replace(score, metric="accuracy", condition="", value=value, low=low, high=high))
+    return renamed
 
 
-def _row(one: Neighbour) -> dict[str, Any]:
+def _row(neighbour: Neighbour) -> dict[str, Any]:
+    model = neighbour.model
     return {
-        "name": one.model.name,
-        "value": one.value,
-        "source": one.model.source.name,
-        "clean_error": one.model.values.get("clean_error"),
-        "note": one.model.note,
+        "name": model.name,
+        "value": neighbour.value,
+        "source": model.source.name,
+        "clean_error": model.values.get("clean_error"),
+        "note": model.note,
     }
 
 
 def _sources(neighbours: Sequence[Neighbour]) -> list[dict[str, str]]:
-    """Where the figures stand, what they were measured on, and why they are unlike; a source once."""
-    found = {one.model.source.name: one for one in neighbours}
+    """The distinct sources: where the figures are from, their setup, and why they are not comparable."""
+    by_name = {neighbour.model.source.name: neighbour for neighbour in neighbours}
     return [
         {
             "name": name,
-            "where": one.model.source.where,
-            "measured": one.model.source.measured.describe(),
-            "unlike": one.why_not_comparable,
+            "where": neighbour.model.source.where,
+            "measured": neighbour.model.source.measured.describe(),
+            "why_not_comparable": neighbour.why_not_comparable,
         }
-        for name, one in found.items()
+        for name, neighbour in by_name.items()
     ]
 
 
 def published_strip(field: dict[str, Any]) -> dict[str, Any]:
-    """A score among the published ones: a row of dots per source, one's own with its interval."""
-    others = [one for one in field["models"] if one]
-    shown = f"{field['title']} %{{x:.{decimals(field['metric'])}f}} {unit_of(field['metric'])}"
+    """Plotly strip plot of a score: a row of points per source, and the run with its interval."""
+    published = [model for model in field["models"] if model]
+    hover = f"{field['title']} %{{x:.{decimals(field['metric'])}f}} {unit_of(field['metric'])}"
     traces: list[dict[str, Any]] = []
-    for place, source in enumerate(source["name"] for source in field["sources"]):
-        rows = [one for one in others if one["source"] == source]
+    for position, source in enumerate(source["name"] for source in field["sources"]):
+        models = [model for model in published if model["source"] == source]
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": source,
-                "x": [100 * one["value"] for one in rows],
-                "y": [source] * len(rows),
-                "text": [one["name"] for one in rows],
-                "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
-                "hovertemplate": f"%{{text}}<br>{shown}<extra>{source}</extra>",
+                "x": [100 * model["value"] for model in models],
+                "y": [source] * len(models),
+                "text": [model["name"] for model in models],
+                "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[position + 1]},
+                "hovertemplate": f"%{{text}}<br>{hover}<extra>{source}</extra>",
             }
         )
     value, low, high = (100 * field[key] for key in ("value", "low", "high"))
@@ -167,7 +171,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
             "error_x": {"type": "data", "symmetric": False, "array": [high - value],
                         "arrayminus": [value - low]},
             "marker": {"size": 13, "symbol": "diamond", "color": COLOURS[0]},
-            "hovertemplate": f"this run<br>{shown}<extra></extra>",
+            "hovertemplate": f"this run<br>{hover}<extra></extra>",
         }
     )  # fmt: skip
     return {

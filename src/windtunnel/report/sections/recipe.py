@@ -1,4 +1,4 @@
-"""A run's recipe in words, for the page and for Markdown: what decided its predictions."""
+"""A run's recipe: all settings that determine its predictions."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import msgspec
 from windtunnel.core.conditions import grid_text
 from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
-from windtunnel.report.natural_sets import counted_text
+from windtunnel.report.natural_sets import competing_outputs_text
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 
 
 class RecipeSection(Section):
-    """What decided the predictions, in words and as JSON."""
+    """The settings that determine the predictions, as text and as JSON."""
 
     name = "recipe"
     title = "Recipe"
-    help = "Model, data, suite, seed and libraries of the run, and the whole recipe as JSON."
+    help = "Model, data, suite, seed and libraries of the run, and the complete recipe as JSON."
     order = 2100
     json_order = 150
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"tie_share": given.run.observed.tie_share}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"tie_share": inputs.run.observed.tie_share}
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         recipe = json.dumps(document["recipe"], indent=2, ensure_ascii=False)
         return Content({"recipe_lines": _document_lines(document), "recipe": recipe})
 
@@ -39,7 +39,7 @@ def _document_lines(document: Document) -> list[tuple[str, str]]:
 
 
 def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
-    """Labels and texts: model, preprocess, data, canvas, suite, frames, outputs, seed, libraries."""
+    """Labelled lines: model, preprocessing, data, canvas, suite, frames, outputs, seed, libraries."""
     model, data = recipe.model, recipe.data
     return [
         (
@@ -48,78 +48,87 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             f"({info.model.outputs_from}), fingerprint {model.fingerprint}",
         ),
         (
-            "preprocess",
-            f"{info.model.preprocess_from}: {_listed(model.geometry)}; {_listed(model.tensor)}",
+            "preprocessing",
+            f"{info.model.preprocess_from}: {_fields_text(model.geometry)}; {_fields_text(model.tensor)}",
+        ),
+        (
+            "device",
+            f"{_device(info, recipe)}; {recipe.precision}, {counted(recipe.batch, 'image')} in a batch",
         ),
         ("trained on", ", ".join(info.model.trained_on) or "unknown (not declared)"),
         (
             "data",
-            f"{info.data.location}{_beside(info.data)}: {data.count:,} of {data.of:,} "
+            f"{info.data.location}{_clean_location(info.data)}: {data.count:,} of {data.of:,} "
             f"images; {classes_text(info.data)}; "
             f"digest {data.digest}",
         ),
-        # Images that nobody corrupts have no canvas.
-        *([] if data.natural else [("canvas", _canvas(recipe.canvas))]),
-        ("suite", _suite(info, recipe)),
-        *_frames(recipe),
-        ("outputs counted", counted_text(recipe)),
+        # Natural sets are not corrupted, so they have no canvas.
+        *([] if data.natural else [("canvas", _canvas_text(recipe.canvas))]),
+        ("suite", _suite_text(info, recipe)),
+        *_frame_lines(recipe),
+        ("outputs", competing_outputs_text(recipe)),
         ("seed", f"{recipe.seed} (stream version {recipe.stream})"),
         ("made with", ", ".join(f"{name} {version}" for name, version in info.versions.items())),
     ]
 
 
+def _device(info: RunInfo, recipe: Recipe) -> str:
+    """The kind of device, with the name of its hardware if it is known."""
+    return f"{recipe.device} ({info.hardware})" if info.hardware else recipe.device
+
+
 def classes_text(data: DataInfo) -> str:
-    """How many classes there are, and where their order comes from."""
+    """The number of classes, and the source of their order."""
     count = len(data.classes)
     return f"{counted(count, 'class', 'classes')}, {data.order}" if count else "no labels"
 
 
-def _beside(data: DataInfo) -> str:
-    """Where the clean images of a natural set lay."""
-    return f", beside clean {data.clean}" if data.clean else ""
+def _clean_location(data: DataInfo) -> str:
+    """The location of a natural set's clean images."""
+    return f" with clean images {data.clean}" if data.clean else ""
 
 
-def _listed(values: Record) -> str:
+def _fields_text(values: Record) -> str:
     return ", ".join(
         f"{key} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in msgspec.structs.asdict(values).items()
     )
 
 
-def _canvas(canvas: CanvasRecipe) -> str:
+def _canvas_text(canvas: CanvasRecipe) -> str:
     note = f"; {canvas.note}" if canvas.note else ""
-    return f"edition {canvas.edition}: {_listed(canvas.geometry)}{note}"
+    return f"edition {canvas.edition}: {_fields_text(canvas.geometry)}{note}"
 
 
-def _suite(info: RunInfo, recipe: Recipe) -> str:
-    modified = [one for one in recipe.conditions if one.unit]
-    units = ", ".join(dict.fromkeys(one.unit for one in modified))
+def _suite_text(info: RunInfo, recipe: Recipe) -> str:
+    modified = [condition for condition in recipe.conditions if condition.unit]
+    units = ", ".join(dict.fromkeys(condition.unit for condition in modified))
     if recipe.data.natural:
-        return f"{info.suite}: images as they are, by the model's own preprocess"
-    if modified and all(one.is_pipeline_step for one in modified):
-        return f"{info.suite}: {units}; one step swapped at a time"
-    what = "difficulty" if any(one.is_sequence for one in modified) else "severities"
-    codecs = ", ".join(dict.fromkeys(one.codec for one in modified if not one.is_pipeline_step)) or "none"
+        return f"{info.suite}: unmodified images with the model's own preprocessing"
+    if modified and all(condition.is_pipeline_step for condition in modified):
+        return f"{info.suite}: {units}; one step replaced at a time"
+    level_name = "difficulty" if any(condition.is_sequence for condition in modified) else "severities"
+    stored = [condition.codec for condition in modified if not condition.is_pipeline_step]
+    codecs = ", ".join(dict.fromkeys(stored)) or "none"
     levels = ", ".join(map(str, recipe.suite.levels))
     if recipe.suite.unit_levels:
-        corrupted = [one for one in modified if one.is_corruption]
-        steps = "".join(f"; {one.unit}" for one in modified if one.is_pipeline_step)
-        grid = grid_text((one.unit, one.level) for one in corrupted)
+        corrupted = [condition for condition in modified if condition.is_corruption]
+        steps = "".join(f"; {condition.unit}" for condition in modified if condition.is_pipeline_step)
+        grid = grid_text((condition.unit, condition.level) for condition in corrupted)
         return f"{info.suite}: {grid}{steps}; codec {codecs}"
-    return f"{info.suite}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
+    return f"{info.suite}: {units or 'nothing corrupted'}; {level_name} {levels}; codec {codecs}"
 
 
-def _frames(recipe: Recipe) -> list[tuple[str, str]]:
-    """How long the sequences are, and what their frames are compared with."""
-    clips = [one for one in recipe.conditions if one.is_sequence]
+def _frame_lines(recipe: Recipe) -> list[tuple[str, str]]:
+    """The lengths of sequences, and the frames that are compared."""
+    clips = [condition for condition in recipe.conditions if condition.is_sequence]
     if not clips:
         return []
     stride = recipe.suite.levels[0]
-    others = "each frame against the one before" if stride == 1 else f"frames {stride} apart"
-    counts = ", ".join(f"{one.name} {one.frames}" for one in clips)
-    return [
-        ("frames", f"{counts}. Noise: each frame against the first, which is clean; the others: {others}.")
-    ]
+    others = "each frame with the previous one" if stride == 1 else f"frames {stride} apart"
+    counts = ", ".join(f"{clip.name} {clip.frames}" for clip in clips)
+    text = f"{counts}. Noise compares each frame with the clean first one; other sequences compare {others}."
+    return [("frames", text)]
 
 
 recipe = RecipeSection()

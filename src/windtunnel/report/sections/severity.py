@@ -1,4 +1,4 @@
-"""Error by corruption and severity: curves, a heat map, and a table in Markdown."""
+"""Error by severity: curves, a heat map, and a Markdown table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from windtunnel.report.figures import CELL_PX, COLOURS, DASHES, error_bars
 from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 
+# Height of the legend per curve.
 LEGEND_PX = 10
 
 
@@ -23,7 +24,7 @@ class Severity(Section):
     def applies(self, document: Document) -> bool:
         return bool(top1_by_unit(document))
 
-    def content(self, document: Document, given: ReportInput) -> Content:
+    def content(self, document: Document, inputs: ReportInput) -> Content:
         return Content(figures={"curves": severity_curves(document), "heat": heat_map(document)})
 
     def markdown(self, document: Document) -> list[str]:
@@ -33,12 +34,12 @@ class Severity(Section):
             [unit, *(f"{100 * row[level]['value']:.1f}" if level in row else "" for level in levels)]
             for unit, row in table.items()
         ]
-        header = ["top-1 error, %", *map(str, levels)]
-        return ["## By corruption and severity", "", *markdown_table(header, rows)]
+        header = ["top-1 error, %", *(f"severity {level}" for level in levels)]
+        return ["## Error by corruption and severity", "", *markdown_table(header, rows)]
 
 
 def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
-    """Top-1 error scores of corruptions: unit -> level -> score."""
+    """Top-1 error scores by corruption and severity."""
     scores = {score["condition"]: score for score in document["scores"] if score["metric"] == "top1_error"}
     table: dict[str, dict[int, dict[str, Any]]] = {}
     for condition in read_conditions(document["recipe"]["conditions"]):
@@ -48,9 +49,9 @@ def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]
 
 
 def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
-    """Error against severity, one line per corruption, bars for the 95 % interval, clean dashed."""
+    """Plotly curves of error against severity, one per corruption, with intervals and the clean error."""
     traces = []
-    for place, (unit, levels) in enumerate(top1_by_unit(document).items()):
+    for position, (unit, levels) in enumerate(top1_by_unit(document).items()):
         scores = list(levels.values())
         traces.append(
             {
@@ -61,10 +62,10 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
                 "y": [100 * score["value"] for score in scores],
                 "error_y": error_bars(scores, 100),
                 "line": {
-                    "color": COLOURS[place % len(COLOURS)],
-                    "dash": DASHES[place // len(COLOURS) % len(DASHES)],
+                    "color": COLOURS[position % len(COLOURS)],
+                    "dash": DASHES[position // len(COLOURS) % len(DASHES)],
                 },
-                "hovertemplate": f"{unit}:%{{x}}<br>%{{y:.1f}} % wrong<extra></extra>",
+                "hovertemplate": f"{unit}:%{{x}}<br>top-1 error %{{y:.1f}} %<extra></extra>",
             }
         )
     layout: dict[str, Any] = {
@@ -73,7 +74,11 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
         "height": 420 + LEGEND_PX * len(traces),
         "showlegend": True,
     }
-    clean = [s for s in document["scores"] if s["metric"] == "top1_error" and s["condition"] == "clean"]
+    clean = [
+        score
+        for score in document["scores"]
+        if score["metric"] == "top1_error" and score["condition"] == "clean"
+    ]
     if clean:
         value = 100 * clean[0]["value"]
         layout["shapes"] = [
@@ -88,7 +93,7 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def heat_map(document: dict[str, Any]) -> dict[str, Any]:
-    """Corruption by severity, the error written in every cell."""
+    """Plotly heat map of error by corruption and severity."""
     table = top1_by_unit(document)
     units = list(reversed(table))
     levels = sorted({level for row in table.values() for level in row})
@@ -106,8 +111,8 @@ def heat_map(document: dict[str, Any]) -> dict[str, Any]:
                 "zmax": 100,
                 "colorscale": "YlOrRd",
                 "reversescale": True,
-                "hovertemplate": "%{y}:%{x}<br>%{z:.1f} % wrong<extra></extra>",
-                "colorbar": {"title": {"text": "%"}, "thickness": 12},
+                "hovertemplate": "%{y}:%{x}<br>top-1 error %{z:.1f} %<extra></extra>",
+                "colorbar": {"title": {"text": "error, %", "side": "right"}, "thickness": 12},
             }
         ],
         "layout": {

@@ -1,4 +1,4 @@
-"""Warnings about a run whose numbers cannot be right."""
+"""Warnings about implausible numbers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from windtunnel.report.sections import Document, ReportInput, Section
 
 
 class Warnings(Section):
-    """What must be read before any number."""
+    """Warnings to read before any number."""
 
     name = "warnings"
     title = "Warnings"
-    help = "What makes the numbers doubtful: errors near chance, undeclared preprocessing."
+    help = "Reasons to doubt the numbers: errors near chance, undeclared preprocessing."
     order = 100
     json_order = 10
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"warnings": implausible(given.run)}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"warnings": implausible(inputs.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["warnings"])

@@ -20,60 +20,65 @@ from windtunnel.metrics.slices import MINIMUM
 from windtunnel.report.sections import Document, ReportInput, Section
 
 Top1 = Mapping[str, Score]
-# A smaller share of ties is not worth a word.
-TIES_TOLD = 0.001
+# A smaller share of ties is not mentioned.
+TIES_MENTIONED = 0.001
 
 
-class Footguns(Section):
+class Pitfalls(Section):
     """The known pitfalls that apply to the run."""
 
-    name = "footguns"
-    title = "Known traps near these numbers"
+    name = "pitfalls"
+    title = "Known pitfalls that apply to this run"
     help = "Known ways to misread numbers like these, as far as they apply to the run."
     order = 400
     json_order = 30
 
-    def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"traps": [asdict(trap) for trap in traps(given.run, given.scores)]}
+    def data(self, inputs: ReportInput) -> dict[str, Any]:
+        return {"pitfalls": [asdict(pitfall) for pitfall in applicable_pitfalls(inputs.run, inputs.scores)]}
 
     def applies(self, document: Document) -> bool:
-        return bool(document["traps"])
+        return bool(document["pitfalls"])
 
     def markdown(self, document: Document) -> list[str]:
-        return [f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]]
+        return [f"- **{pitfall['heading']}** {pitfall['why']}" for pitfall in document["pitfalls"]]
 
 
 @dataclass(frozen=True)
-class Trap:
-    """A way to misread this run: the heading in the list of traps, and what in the run calls for it."""
+class Pitfall:
+    """A way to misread a run.
+
+    Attributes:
+        heading: its heading in docs/explanation/footguns.md.
+        why: why it applies to this run.
+    """
 
     heading: str
     why: str
 
 
-def traps(run: ScoredRun, scores: Sequence[Score]) -> list[Trap]:
-    """Every known trap that applies, in the order of the list."""
+def applicable_pitfalls(run: ScoredRun, scores: Sequence[Score]) -> list[Pitfall]:
+    """The known pitfalls that apply to a run, in the order of the documentation."""
     top1 = {score.condition: score for score in scores if score.metric == "top1_error"}
     if not scores:
         return []
-    return [Trap(heading, why) for heading, find in TRAPS.items() for why in find(run, top1)]
+    return [Pitfall(heading, why) for heading, find in PITFALLS.items() for why in find(run, top1)]
 
 
 def _fifteen_or_nineteen(run: ScoredRun, _: Top1) -> Iterator[str]:
     units = set(run.recipe.suite.units)
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
-            f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
-            "it beside means over the fifteen."
+            f"The mean is over {counted(len(units), 'corruption')}, not over the 15 of ImageNet-C. Do not "
+            "compare it with means over the 15."
         )
 
 
 def _ten_or_fourteen(run: ScoredRun, _: Top1) -> Iterator[str]:
-    clips = {bare(one) for one in sequences_of(run)}
+    clips = {bare(sequence) for sequence in sequences_of(run)}
     if clips and clips != set(THE_TEN):
         yield (
-            f"The mean is over {counted(len(clips), 'sequence')}, and not ImageNet-P's ten: do not set it "
-            "beside means over the ten."
+            f"The mean is over {counted(len(clips), 'sequence')}, not over the 10 of ImageNet-P. Do not "
+            "compare it with means over the 10."
         )
 
 
@@ -81,28 +86,28 @@ def _which_images(run: ScoredRun, top1: Top1) -> Iterator[str]:
     if top1 and len(run.observed.ids) != PUBLISHED_IMAGES:
         widest = max(top1.values(), key=lambda score: score.high - score.low)
         yield (
-            f"{widest.n:,} images: the interval of one condition's error is up to "
+            f"With {widest.n:,} images, the interval of a condition's error is up to "
             f"{100 * (widest.high - widest.low):.1f} points wide. Compare models on the same images "
-            "(windtunnel compare), not through tables."
+            "(windtunnel compare), not with published tables."
         )
 
 
 def _files_or_memory(run: ScoredRun, _: Top1) -> Iterator[str]:
-    codecs = {one.codec for one in run.conditions if one.is_corruption}
+    codecs = {condition.codec for condition in run.conditions if condition.is_corruption}
     if codecs == {"none"} and run.recipe.canvas.edition in (224, 299):
         yield (
-            "Nothing was compressed after the corruption. The published files are JPEG 85: numbers from them "
-            "differ by some points."
+            "The corrupted images were not compressed. The published files are JPEG of quality 85; scores on "
+            "them differ by several points."
         )
 
 
-def _cut_differently(_: ScoredRun, top1: Top1) -> Iterator[str]:
+def _different_crops(_: ScoredRun, top1: Top1) -> Iterator[str]:
     native, clean = top1.get("native"), top1.get("clean")
     if native and clean and (native.low > clean.high or native.high < clean.low):
         yield (
-            f"The error is {100 * native.value:.1f} % by the model's own preprocess and "
-            f"{100 * clean.value:.1f} % on the suite's canvas: part of the fall is the canvas. Measure it "
-            "against clean, not against native."
+            f"The error is {100 * native.value:.1f} % with the model's own preprocessing and "
+            f"{100 * clean.value:.1f} % on the suite's canvas. Part of the drop is due to the canvas, so "
+            "measure drops from clean, not from native."
         )
 
 
@@ -112,12 +117,12 @@ def _at_chance(run: ScoredRun, top1: Top1) -> Iterator[str]:
     if first and first.low <= guessing <= first.high:
         yield (
             f"The {first.condition} error, {100 * first.value:.1f} % [{100 * first.low:.1f}, "
-            f"{100 * first.high:.1f}], cannot be told from guessing ({100 * guessing:.1f} %). Look for a "
-            "wrong preprocess, label order or channel order before reading anything else."
+            f"{100 * first.high:.1f}], is at chance level ({100 * guessing:.1f} %). Check preprocessing, "
+            "label order and channel order before you use any number."
         )
     elif first and first.low > guessing:
         yield (
-            f"The {first.condition} error, {100 * first.value:.1f} %, is worse than guessing "
+            f"The {first.condition} error, {100 * first.value:.1f} %, is above chance level "
             f"({100 * guessing:.1f} %): labels and outputs are not in the same order."
         )
 
@@ -126,20 +131,20 @@ def _no_mask(run: ScoredRun, _: Top1) -> Iterator[str]:
     classes, outputs = len(set(_labels(run))), run.recipe.model.classes
     if run.projection.counts_all and 0 < classes < outputs:
         yield (
-            f"The images are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
+            f"The dataset has {classes:,} classes, and all {outputs:,} outputs compete. Errors are higher "
             "than with --mask."
         )
 
 
 def _not_monotone(run: ScoredRun, top1: Top1) -> Iterator[str]:
     by_unit: dict[str, list[Score]] = {}
-    for one in run.conditions:
-        if one.is_corruption and one.name in top1:
-            by_unit.setdefault(one.unit, []).append(top1[one.name])
+    for condition in run.conditions:
+        if condition.is_corruption and condition.name in top1:
+            by_unit.setdefault(condition.unit, []).append(top1[condition.name])
     falls = [
         f"{milder.condition} {100 * milder.value:.1f} % to {harder.condition} {100 * harder.value:.1f} %"
-        for found in by_unit.values()
-        for milder, harder in pairwise(found)
+        for unit_scores in by_unit.values()
+        for milder, harder in pairwise(unit_scores)
         if harder.high < milder.low
     ]
     if falls:
@@ -151,54 +156,54 @@ def _few_per_class(run: ScoredRun, _: Top1) -> Iterator[str]:
     small = sum(count < MINIMUM for count in counts.values())
     if small:
         yield (
-            f"{small:,} of {len(counts):,} classes have fewer than {MINIMUM} images: nothing can be said "
-            "of any one of them."
+            f"{small:,} of {len(counts):,} classes have fewer than {MINIMUM} images, too few for a statement "
+            "about a single class."
         )
 
 
-def _whose_fall(run: ScoredRun, _: Top1) -> Iterator[str]:
+def _different_clean_errors(run: ScoredRun, _: Top1) -> Iterator[str]:
     asked = {"relative_mce", "residual_robustness", "accuracy_drop"} & set(run.metrics)
     if asked:
         titles = headline_titles()
         names = " and ".join(titles.get(name, name.replace("_", " ")) for name in sorted(asked))
         yield (
-            f"What a model loses depends on what it had: rank models by their errors, and read {names} only "
-            "at comparable clean error."
+            f"A drop depends on the clean error. Rank models by their errors, and compare {names} only "
+            "between models with similar clean error."
         )
 
 
 def _lossy_video(run: ScoredRun, _: Top1) -> Iterator[str]:
-    found = sequences_of(run)
-    lossless = bool(found) and never_compressed(str(one.codec) for one in found)
+    sequences = sequences_of(run)
+    lossless = bool(sequences) and never_compressed(str(sequence.codec) for sequence in sequences)
     if lossless and not run.baseline and not misfit(run):
         yield (
-            "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
-            "run with --codec h264 before setting them beside published ones."
+            "FR and T5D are normalised by AlexNet's figures on H.264 frames, but these frames were not "
+            "compressed. Run with --codec h264 before you compare them with published figures."
         )
 
 
 def _direction(run: ScoredRun, _: Top1) -> Iterator[str]:
     if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
         ties = run.observed.tie_share
-        share = f"Of {100 * ties:.1f} % of predictions"
-        order = f" {share} the order of classes decides: two of the five best scores are equal."
+        tied = f"{100 * ties:.1f} % of predictions have equal scores among the top 5, ordered by class index."
         yield (
-            "uT5D looks for the earlier frame's classes in the later frame (of noise: the clean frame's). "
-            f"Programs that swap the two get other numbers.{order if ties >= TIES_TOLD else ''}"
+            "uT5D ranks the earlier frame's classes in the later frame (for noise, the clean frame's "
+            "classes). Implementations that swap the two frames return other values."
+            f"{f' {tied}' if ties >= TIES_MENTIONED else ''}"
         )
 
 
-def _small_images(run: ScoredRun, _: Top1) -> Iterator[str]:
+def _small_edition(run: ScoredRun, _: Top1) -> Iterator[str]:
     edition = run.recipe.canvas.edition
     if edition < 224 and sequences_of(run):
         yield (
-            f"Sequences of edition {edition} have other steps than ImageNet-P's, and some fewer frames: flip "
-            "probabilities here and there are two different scales."
+            f"Sequences of edition {edition} have other step sizes than ImageNet-P, and some have fewer "
+            "frames. Flip probabilities of the two are not comparable."
         )
     elif edition < 224:
         yield (
-            f"Severities of edition {edition} are milder than ImageNet-C's: errors here and there are two "
-            "different scales."
+            f"Severities of edition {edition} are milder than those of ImageNet-C. Errors of the two are not "
+            "comparable."
         )
 
 
@@ -206,20 +211,20 @@ def _labels(run: ScoredRun) -> Iterator[int]:
     return (label for labels in run.observed.labels for label in labels)
 
 
-TRAPS: dict[str, Callable[[ScoredRun, Top1], Iterator[str]]] = {
-    "Fifteen or nineteen?": _fifteen_or_nineteen,
-    "Ten or fourteen?": _ten_or_fourteen,
+PITFALLS: dict[str, Callable[[ScoredRun, Top1], Iterator[str]]] = {
+    "15 or 19 corruptions?": _fifteen_or_nineteen,
+    "10 or 14 sequences?": _ten_or_fourteen,
     "Which images?": _which_images,
     "Files or memory?": _files_or_memory,
-    "Clean and corrupted cut differently": _cut_differently,
-    "The model's preprocess": _at_chance,
+    "Clean and corrupted images cropped differently": _different_crops,
+    "The model's preprocessing": _at_chance,
     "With or without the mask": _no_mask,
-    "More severity, more error?": _not_monotone,
+    "Error that falls with severity": _not_monotone,
     "Few images per class": _few_per_class,
-    "Whose fall is larger?": _whose_fall,
+    "Drops from different clean errors": _different_clean_errors,
     "ImageNet-P was lossy video": _lossy_video,
     "Top-5 distance has a direction": _direction,
-    "Small images with large numbers": _small_images,
+    "Severities of small editions": _small_edition,
 }
 
-footguns = Footguns()
+pitfalls = Pitfalls()

@@ -1,0 +1,41 @@
+"""Chunks: ranges of images, the work items of runs and made sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from windtunnel.core.samples import Surveyed
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A range of images that is worked on and stored as one."""
+
+    name: str
+    images: tuple[Surveyed, ...]
+
+    @property
+    def description(self) -> str:
+        """What it is, in an error message."""
+        return f"the images from {self.images[0].sample.id} to {self.images[-1].sample.id}"
+
+
+@dataclass(frozen=True)
+class RunChunk(Chunk):
+    """A chunk of one or several runs over the same images.
+
+    Attributes:
+        number: its position in every run.
+        runs: the numbers of the runs whose shard is missing.
+    """
+
+    number: int = 0
+    runs: tuple[int, ...] = (0,)
+
+    def of(self, works: Sequence[T]) -> list[T]:
+        """The works, models or other things of the runs whose shard is missing."""
+        return [works[run] for run in self.runs]

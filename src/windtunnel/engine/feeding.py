@@ -1,0 +1,307 @@
+"""Feeding: pixel workers fill batches in shared memory for one process, which owns the models and predicts.
+
+Worker and owner exchange small messages over a pipe. Pixels stay where the worker writes them: in a slot, a
+block of shared memory that the worker fills again only after the owner has released it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from windtunnel.core.errors import RunFailed
+from windtunnel.engine.chunks import RunChunk
+from windtunnel.engine.jobs import Sent, worker_error
+from windtunnel.engine.pixels import Batch, Buffer, Event, PixelWork, make_batches
+from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
+
+# Batches that a worker may finish ahead of the owner.
+AHEAD = 3
+TRIES = 2
+_NUMBERS = count()
+
+
+class Consumer(Protocol):
+    """What the owner does with the batches of a chunk."""
+
+    def accept(self, event: Event) -> None: ...
+    def result(self) -> Any: ...
+
+
+def predict_fed(
+    works: Sequence[PixelWork],
+    chunks: Sequence[RunChunk],
+    workers: int,
+    includes: tuple[Path, ...],
+    begin: Callable[[RunChunk], Consumer],
+) -> Iterator[tuple[RunChunk, Any]]:
+    """Make the images of chunks in other processes, predict them in this one, and yield each chunk's result.
+
+    Args:
+        works: what is made of every image, one work for each model.
+        chunks: the images.
+        workers: the number of pixel workers.
+        includes: files of the user's plug-ins, which workers include first.
+        begin: returns the consumer of a chunk's batches.
+    """
+    pool = _Pool(Sent.packed(tuple(works), includes), chunks, begin)
+    try:
+        pool.start(min(workers, len(chunks)))
+        while busy := pool.busy():
+            for ready in wait([worker.pipe for worker in busy]):
+                worker = next(each for each in busy if each.pipe is ready)
+                yield from pool.receive(worker)
+    finally:
+        pool.stop()
+
+
+@dataclass
+class _Worker:
+    """A pixel worker, as the owner sees it.
+
+    Attributes:
+        prefix: its blocks of shared memory are called by this and a number.
+        chunks: the chunks it was given, the current one first.
+        consumer: receives the batches of the current chunk.
+        memory: the blocks it has filled so far, by name.
+    """
+
+    process: BaseProcess
+    pipe: Connection
+    prefix: str
+    chunks: deque[RunChunk] = field(default_factory=deque)
+    consumer: Consumer | None = None
+    memory: dict[str, SharedMemory] = field(default_factory=dict)
+
+    def attached(self, batch: Batch, block: _Block) -> Batch:
+        """The batch with its images, which stay in shared memory."""
+        if block.name not in self.memory:
+            self.memory[block.name] = SharedMemory(block.name)
+        images: Any = np.ndarray(block.shape, np.uint8, self.memory[block.name].buf)
+        return replace(batch, buffer=Buffer(images, block.slot))
+
+    def end(self) -> None:
+        """Stop the process and free its memory."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        for block in self.memory.values():
+            with suppress(BufferError):  # a model may hold its last batch
+                block.close()
+        _unlink(self.prefix, len(self.memory))
+
+
+class _Pool:
+    """The pixel workers of one call, and the chunks they have not been given yet."""
+
+    def __init__(self, sent: Sent, chunks: Sequence[RunChunk], begin: Callable[[RunChunk], Consumer]) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._sent = sent
+        self._waiting = deque(chunks)
+        self._begin = begin
+        self._tries: dict[str, int] = {}
+        self._workers: list[_Worker] = []
+
+    def start(self, workers: int) -> None:
+        """Start workers and give each its first chunk, and the next while there are enough."""
+        for _ in range(workers):
+            self._workers.append(self._started())
+        for _ in range(2):
+            for worker in self._workers:
+                self._assign(worker)
+
+    def busy(self) -> list[_Worker]:
+        """The workers that have a chunk."""
+        return [worker for worker in self._workers if worker.chunks]
+
+    def receive(self, worker: _Worker) -> Iterator[tuple[RunChunk, Any]]:
+        """Handle one message of a worker; yields its chunk where the message ends it."""
+        try:
+            message = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._replace(worker)
+            return
+        if isinstance(message, Exception):
+            raise message
+        for event in message:
+            if event is None:
+                yield self._finished(worker)
+            else:
+                self._accept(worker, event)
+
+    def stop(self) -> None:
+        """End every worker."""
+        for worker in self._workers:
+            worker.end()
+
+    def _started(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        prefix = f"windtunnel-{os.getpid()}-{next(_NUMBERS)}"
+        process = self._context.Process(target=_serve, args=(theirs, self._sent, prefix), daemon=True)
+        start_uninterruptible(process)
+        theirs.close()
+        return _Worker(process, ours, prefix)
+
+    def _assign(self, worker: _Worker) -> None:
+        """Give a worker the next chunk, if there is one; a second one only while others will not need it."""
+        if not self._waiting or (worker.chunks and len(self._waiting) < len(self._workers)):
+            return
+        worker.chunks.append(self._waiting.popleft())
+        # If the worker died since its last message, the next wait finds that its pipe has ended.
+        with suppress(OSError):
+            worker.pipe.send(worker.chunks[-1])
+
+    def _accept(self, worker: _Worker, event: Event | tuple[Batch, _Block]) -> None:
+        if worker.consumer is None:
+            worker.consumer = self._begin(worker.chunks[0])
+        if not isinstance(event, tuple):
+            worker.consumer.accept(event)
+            return
+        batch, block = event
+        worker.consumer.accept(worker.attached(batch, block))
+        with suppress(OSError):
+            worker.pipe.send(block.slot)
+
+    def _finished(self, worker: _Worker) -> tuple[RunChunk, Any]:
+        consumer = worker.consumer or self._begin(worker.chunks[0])
+        worker.consumer = None
+        chunk = worker.chunks.popleft()
+        self._assign(worker)
+        return chunk, consumer.result()
+
+    def _replace(self, worker: _Worker) -> None:
+        """Start another worker for one that died; its chunks are tried once more."""
+        self._workers.remove(worker)
+        worker.end()
+        chunk = worker.chunks[0]
+        self._tries[chunk.name] = self._tries.get(chunk.name, 1) + 1
+        if self._tries[chunk.name] > TRIES:
+            raise RunFailed(
+                f"a worker died {TRIES} times (exit code {worker.process.exitcode}) on {chunk.description}"
+            )
+        self._waiting.extendleft(reversed(worker.chunks))
+        self._workers.append(self._started())
+        self._assign(self._workers[-1])
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Where the images of a batch are: the slot, the name of its shared memory and their shape."""
+
+    slot: int
+    name: str
+    shape: tuple[int, ...]
+
+
+def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
+    """A pixel worker's life: make the batches of chunks until the owner has none left, or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner stops us
+    try:
+        works: tuple[PixelWork, ...] = sent.received()
+        single_threaded()
+        slots = _Slots(pipe, prefix)
+        while True:
+            chunk = slots.next_chunk()
+            events: list[Any] = []
+            for event in make_batches(chunk.of(works), chunk.images, slots.allocate):
+                events.append(event)
+                if isinstance(event, Batch):
+                    events[-1] = slots.sent(event)
+                    pipe.send(events)
+                    events = []
+            pipe.send([*events, None])  # the end of the chunk
+    except (EOFError, ConnectionError):
+        return  # the owner is gone
+    except Exception as error:  # must reach the owner in words
+        with suppress(OSError):
+            pipe.send(worker_error(error))
+
+
+class _Slots:
+    """The slots of a pixel worker, as the worker sees them."""
+
+    def __init__(self, pipe: Connection, prefix: str) -> None:
+        self._pipe = pipe
+        self._prefix = prefix
+        self._names = count()
+        self._blocks: list[SharedMemory] = []
+        self._shapes: dict[int, tuple[int, ...]] = {}
+        self._free: deque[int] = deque()
+        self._in_use: set[int] = set()  # by the owner
+        self._chunks: deque[RunChunk] = deque()
+
+    def next_chunk(self) -> RunChunk:
+        """The next chunk; waits for it."""
+        while not self._chunks:
+            self._receive()
+        return self._chunks.popleft()
+
+    def allocate(self, shape: tuple[int, ...]) -> Buffer:
+        """A free slot of this shape; waits while the owner has as many as a worker may be ahead."""
+        while self._pipe.poll() or (not self._free and len(self._in_use) >= AHEAD):
+            self._receive()
+        size = int(np.prod(shape))
+        if self._free:
+            slot = self._free.popleft()
+        else:
+            slot = len(self._blocks)
+            self._blocks.append(self._block(size))
+        if self._blocks[slot].size < size:
+            _free(self._blocks[slot])
+            self._blocks[slot] = self._block(size)
+        self._shapes[slot] = shape
+        images: Any = np.ndarray(shape, np.uint8, self._blocks[slot].buf)
+        return Buffer(images, slot)
+
+    def sent(self, batch: Batch) -> tuple[Batch, _Block]:
+        """A batch as a message: without its pixels, which the owner finds in the slot."""
+        slot = batch.buffer.slot
+        self._in_use.add(slot)
+        block = _Block(slot, self._blocks[slot].name, self._shapes[slot])
+        return replace(batch, buffer=_NO_PIXELS), block
+
+    def _receive(self) -> None:
+        message = self._pipe.recv()
+        if isinstance(message, int):
+            self._in_use.remove(message)
+            self._free.append(message)
+        else:
+            self._chunks.append(message)
+
+    def _block(self, size: int) -> SharedMemory:
+        return SharedMemory(f"{self._prefix}-{next(self._names)}", create=True, size=size)
+
+
+_NO_PIXELS = Buffer(np.empty((0, 0, 0, 3), np.uint8))
+
+
+def _free(block: SharedMemory) -> None:
+    with suppress(BufferError):
+        block.close()
+    with suppress(FileNotFoundError):
+        block.unlink()
+
+
+def _unlink(prefix: str, known: int) -> None:
+    """Free the shared memory of a worker that has ended, blocks that it did not announce included."""
+    missing = 0
+    for number in count():
+        try:
+            _free(SharedMemory(f"{prefix}-{number}"))
+        except FileNotFoundError:
+            missing += 1
+            if missing > known + AHEAD:
+                return

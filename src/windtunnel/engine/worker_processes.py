@@ -1,0 +1,49 @@
+"""Processes that do work: how they are started, and the threads of their numeric libraries."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
+
+
+def single_threaded() -> None:
+    """Limit the numeric libraries of this process to one thread, so that workers do not compete."""
+    import cv2
+
+    cv2.setNumThreads(1)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+
+
+@contextmanager
+def opencv_on_one_thread() -> Iterator[None]:
+    """Limit OpenCV to one thread while we work in the caller's process."""
+    import cv2
+
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def start_uninterruptible(process: BaseProcess) -> None:
+    """Start a process in which SIGINT is blocked from its first instruction on; its parent stops it.
+
+    A terminal sends Ctrl-C to workers too: one that is still importing would print a traceback. Here SIGINT
+    is only delayed until the process is started.
+    """
+    if sys.platform == "win32":
+        process.start()
+        return
+    resource_tracker.ensure_running()  # started by the first process otherwise, which unblocks SIGINT here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

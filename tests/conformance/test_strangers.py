@@ -1,0 +1,209 @@
+"""A plug-in of every kind in one file of the user's: listed, run, scored and reported, and missed by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from tests.strangers import EXAMPLES, write_example
+from windtunnel import api
+from windtunnel.core.registry import _REGISTRIES
+
+
+def nothing(_folder: Path) -> None:
+    """The run needs no further file."""
+
+
+def photos(folder: Path) -> None:
+    """Six JPEG files in three classes."""
+    for number in range(6):
+        file = folder / "photos" / str(number % 3) / f"{number}.jpg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        coarse = np.random.default_rng(number).integers(0, 256, (9, 13, 3), dtype=np.uint8)
+        Image.fromarray(coarse).resize((130, 90), Image.Resampling.BICUBIC).save(file, quality=80)
+
+
+def labelled(folder: Path) -> None:
+    """Digits of the demo, with their classes in labels.json."""
+    digits = windtunnel.open_dataset("demo")
+    labels = {}
+    (folder / "data").mkdir()
+    for sample in list(digits.samples())[:20]:
+        Image.fromarray(digits.read(sample)).save(folder / "data" / f"{sample.id}.png")  # type: ignore[arg-type]
+        labels[f"{sample.id}.png"] = sample.labels[0]
+    (folder / "data" / "labels.json").write_text(json.dumps(labels))
+
+
+def weights(folder: Path) -> None:
+    """A linear classifier of the digits."""
+    drawn = np.random.default_rng(0).normal(size=(32 * 32 * 3, 10))
+    np.savez(folder / "weights.npz", weights=drawn, bias=np.zeros(10))
+
+
+def measured(folder: Path) -> None:
+    """A suite that is scored by the metric."""
+    (folder / "measured.toml").write_text(
+        "name = 'measured'\nversion = 1\nextends = 'smoke'\nmetrics = ['top1_error', 'confident_error']\n"
+    )
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a plug-in is used: its name in listings, the arguments of a run, and what its scores name.
+
+    `missing` is what `report` says without the file; "" if the report does without it.
+    """
+
+    name: str
+    run: str
+    scored: str
+    reported: str
+    missing: str = ""
+    prepare: Callable[[Path], None] = nothing
+
+
+STEPS = "run demo photos --labels-are-outputs --suite imagenet-s --only"
+USES = {
+    "corruptions": Use(
+        "rain_streaks", "run demo demo --only rain_streaks:3 --subset 20", "rain_streaks:3", "rain_streaks",
+        "corruption 'rain_streaks'",
+    ),
+    "sequences": Use(
+        "seq/dusk", "run demo demo --suite imagenet-p --only dusk --subset 10", "seq/dusk", "seq/dusk",
+        "sequence 'dusk'",
+    ),
+    "decoders": Use(
+        "pillow-draft", f"{STEPS} decode=pillow-draft", "decode=pillow-draft", "pillow-draft",
+        "decoder 'pillow-draft'", photos,
+    ),
+    "resizers": Use(
+        "indexing-centre", f"{STEPS} resize=indexing-centre", "resize=indexing-centre", "indexing-centre",
+        "resizer 'indexing-centre'", photos,
+    ),
+    "codecs": Use(
+        "webp:QUALITY", "run demo demo --suite smoke --codec webp:80 --subset 20", "webp:80", "webp:80",
+        "codec 'webp'",
+    ),
+    "suites": Use(
+        "my-suite@1", "run demo demo --suite my-suite --subset 20", "defocus_blur:3", "my-suite@1",
+    ),
+    "metrics": Use(
+        "confident_error", "run demo demo --suite measured.toml --subset 20", "confident_error",
+        "confident error", "metric 'confident_error'", measured,
+    ),
+    "model-kinds": Use(
+        "linear", "run weights.npz demo --preprocess cifar --suite smoke --subset 20", "top1_error",
+        "weights",
+        prepare=weights,
+    ),
+    "layouts": Use(
+        "labels-json", "run demo data --suite smoke", "top1_error", "data", "dataset layout 'labels-json'",
+        labelled,
+    ),
+    "sections": Use(
+        "class-balance", "run demo demo --suite smoke --subset 20", "top1_error", "<h2>Class balance</h2>",
+    ),
+}  # fmt: skip
+
+
+def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
+    data = {"presets", "published"}
+    assert set(USES) == set(EXAMPLES) == set(api.KINDS) - data
+    own = {"task"}  # not for users yet
+    kinds = {one.kind.replace(" ", "-") + "s" for one in _REGISTRIES.values() if one.kind not in own}
+    assert kinds == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_one_file_is_listed_run_scored_and_reported(
+    kind: str, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    use, file = USES[kind], write_example(kind, tmp_path)
+    use.prepare(tmp_path)
+    listed = windtunnel_command("list", kind, "--json", "--include", file.name)
+    assert listed.returncode == 0, listed.stderr
+    row = {row["name"]: row for row in json.loads(listed.stdout)}[use.name]
+    assert row.get("help") or row.get("about") or row.get("imitates")
+    done = windtunnel_command(*use.run.split(), "--out", "run", "--workers", 1, "--include", file.name)
+    assert done.returncode == 0, done.stderr
+    scored = windtunnel_command("score", "run", "--json", "--include", file.name)
+    assert scored.returncode == 0 and use.scored in scored.stdout, scored.stderr
+    reported = windtunnel_command("report", "run", "--include", file.name)
+    assert (reported.returncode, reported.stderr) == (0, "")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert use.reported in page and "--include FILE" not in page
+    without = windtunnel_command("report", "run")
+    assert without.returncode == (2 if kind == "metrics" else 0)
+    assert use.missing in without.stderr and bool(use.missing) == bool(without.stderr)
+    assert not use.missing or "--include FILE" in without.stderr
+
+
+def install(site: Path, package: str, kinds: Iterable[str]) -> None:
+    """Put a package with examples of plug-ins and its entry points into a folder of installed packages."""
+    (site / package).mkdir(parents=True)
+    (site / package / "__init__.py").write_text("")
+    lines = []
+    for kind in kinds:
+        file = write_example(kind, site / package)
+        value = package if kind == "suites" else f"{package}.{file.stem}:{file.stem}"
+        name = USES[kind].name.partition("@")[0] if kind == "suites" else file.stem
+        registered = (
+            name if kind in ("suites", "corruptions", "sequences", "metrics") else name.replace("_", "-")
+        )
+        lines += [f"[windtunnel.{kind.replace('-', '_')}]", f"{registered} = {value}"]
+    meta = site / f"{package}-1.0.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (meta / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+def with_installed(site: Path, code: str) -> str:
+    """What Python code prints in a new interpreter that has the packages of a folder."""
+    path = os.pathsep.join([str(site), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_another_package_publishes_plug_ins_of_every_kind_by_entry_points(tmp_path: Path) -> None:
+    install(tmp_path, "stranger", EXAMPLES)
+    code = (
+        "import json, windtunnel\n"
+        "from windtunnel import api\n"
+        "plan = windtunnel.plan('demo', 'demo', 'my-suite@1', subset=10)\n"
+        "rows = {kind: api.list_plugins(kind) for kind in sorted(api.KINDS)}\n"
+        "print(json.dumps([plan.suite.citation, rows]))\n"
+    )
+    planned, rows = json.loads(with_installed(tmp_path, code))
+    assert planned == "my-suite@1"
+    for kind, use in USES.items():
+        assert use.name in {row["name"] for row in rows[kind]}, kind
+    assert {row["name"]: row["source"] for row in rows["suites"]}["my-suite@1"] == "stranger"
+
+
+def test_a_name_that_two_packages_have_is_refused(tmp_path: Path) -> None:
+    install(tmp_path, "stranger", ["suites"])
+    install(tmp_path, "other", ["suites"])
+    code = (
+        "import windtunnel\n"
+        "try:\n"
+        "    windtunnel.plan('demo', 'demo', 'my-suite')\n"
+        "except windtunnel.UserError as error:\n"
+        "    print(error)\n"
+    )
+    said = with_installed(tmp_path, code)
+    assert "The suite 'my-suite' is declared by " in said and "other" in said and "stranger" in said
+    assert len(said.splitlines()) == 1 and "uninstall the package that you do not need" in said
