@@ -14,7 +14,9 @@ import sys
 
 import numpy as np
 
-from windtunnel.analysis.distance import RANGE, SPLITS, split_distances
+from windtunnel.analysis.distance import RANGE
+from windtunnel.analysis.distance_splits import split_distances
+from windtunnel.options import DistanceOptions
 
 # Features, images in a group, frames of every video of B.
 CASES = ((16, 30, 1), (64, 100, 1), (64, 500, 1), (256, 100, 1), (16, 10, 21), (48, 10, 21), (64, 100, 21))
@@ -32,7 +34,7 @@ def excesses(rng: np.random.Generator, features: int, n: int, frames: int = 1) -
     videos = {id_: f"video {row // frames}" for row, id_ in enumerate(ids[1])} if frames > 1 else {}
     seed = int(rng.integers(2**31))
     between, *within = np.array(
-        [split_distances(ids, values, videos, n, seed, one) for one in range(SPLITS)]
+        [split_distances(ids, values, videos, n, seed, split) for split in range(DistanceOptions().splits)]
     ).T
     return np.asarray(between / np.mean(within, axis=0) - 1)
 

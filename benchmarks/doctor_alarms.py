@@ -21,11 +21,14 @@ import numpy as np
 from scipy.special import ndtri
 from worlds import kinship_for
 
-from windtunnel.analysis.doctor import IMAGES
 from windtunnel.analysis.doctor_bench import log_probabilities, scale_of
 from windtunnel.analysis.doctor_trials import Trial, choose
 from windtunnel.analysis.preprocess_grid import Order, suggested_order
 from windtunnel.models.preprocess import declared
+from windtunnel.options import DoctorOptions
+
+# Images that the doctor uses by default.
+IMAGES = DoctorOptions().subset
 
 # Error, share of answers changed, and how many are tried: 20 on a small network, 130 on one for ImageNet.
 CASES = (

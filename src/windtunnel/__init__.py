@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from windtunnel.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from windtunnel.analysis.distance import distance
-    from windtunnel.analysis.explain import explain
-    from windtunnel.api import compare, gate, make_set, plan, run, run_models, score_predictions, slices
+    from windtunnel.api import (
+        compare,
+        distance,
+        doctor,
+        explain,
+        gate,
+        inspect_dataset,
+        make_set,
+        map_imagenet_classes,
+        plan,
+        run,
+        run_models,
+        score_predictions,
+        slices,
+        verify_set,
+        warmup,
+    )
     from windtunnel.core.errors import UserError
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
-    from windtunnel.options import MakeOptions, RunOptions, ScoreOptions, read_run_file
+    from windtunnel.options import (
+        DistanceOptions,
+        DoctorOptions,
+        ExplainOptions,
+        MakeOptions,
+        RunOptions,
+        ScoreOptions,
+        read_run_file,
+    )
     from windtunnel.runs import Run, load_run
     from windtunnel.sequences import perturb
     from windtunnel.suites.inclusion import include
 
-# Public names and where they live; each is imported on first use, so that importing the package is light.
+# The module of every public name.
 _PUBLIC = {
+    "DistanceOptions": "windtunnel.options",
+    "DoctorOptions": "windtunnel.options",
+    "ExplainOptions": "windtunnel.options",
     "MakeOptions": "windtunnel.options",
     "Run": "windtunnel.runs",
     "RunOptions": "windtunnel.options",
@@ -27,13 +53,16 @@ _PUBLIC = {
     "UserError": "windtunnel.core.errors",
     "compare": "windtunnel.api",
     "corrupt": "windtunnel.corruptions",
-    "distance": "windtunnel.analysis.distance",
-    "explain": "windtunnel.analysis.explain",
+    "distance": "windtunnel.api",
+    "doctor": "windtunnel.api",
+    "explain": "windtunnel.api",
     "gate": "windtunnel.api",
     "include": "windtunnel.suites.inclusion",
+    "inspect_dataset": "windtunnel.api",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.runs",
     "make_set": "windtunnel.api",
+    "map_imagenet_classes": "windtunnel.api",
     "open_dataset": "windtunnel.data",
     "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
@@ -42,9 +71,14 @@ _PUBLIC = {
     "run_models": "windtunnel.api",
     "score_predictions": "windtunnel.api",
     "slices": "windtunnel.api",
+    "verify_set": "windtunnel.api",
+    "warmup": "windtunnel.api",
 }
 
 __all__ = [
+    "DistanceOptions",
+    "DoctorOptions",
+    "ExplainOptions",
     "MakeOptions",
     "Run",
     "RunOptions",
@@ -53,12 +87,15 @@ __all__ = [
     "compare",
     "corrupt",
     "distance",
+    "doctor",
     "explain",
     "gate",
     "include",
+    "inspect_dataset",
     "load_model",
     "load_run",
     "make_set",
+    "map_imagenet_classes",
     "open_dataset",
     "perturb",
     "plan",
@@ -67,14 +104,9 @@ __all__ = [
     "run_models",
     "score_predictions",
     "slices",
+    "verify_set",
+    "warmup",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'windtunnel' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)

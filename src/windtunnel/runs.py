@@ -79,7 +79,7 @@ class Run:
     """The predictions of one model on one dataset under many conditions, stored on disk.
 
     Attributes:
-        scoring: what scores, comparisons and reports are computed from.
+        scoring: the source of scores, comparisons and reports.
 
     Example:
         >>> run = windtunnel.load_run("windtunnel-runs/demo")  # doctest: +SKIP
@@ -133,11 +133,11 @@ class Run:
             group: a column of the data's table; images with the same value (of one patient, one video) are
                 clustered in every interval. "" for none, None for the run's own column.
         """
-        return Scores(score_run(self.scoring.scored_as(_given(baseline), group), metrics))
+        return Scores(score_run(self.scoring.scored_as(_scoring_of(baseline), group), metrics))
 
     def against(self, baseline: str | Path | Run) -> Run:
-        """The same run, its corruption errors normalised by those of a stored run on the same images."""
-        return Run(self.scoring.scored_as(_given(baseline)))
+        """The same run, with corruption errors normalised by a baseline run on the same images."""
+        return Run(self.scoring.scored_as(_scoring_of(baseline)))
 
     def grouped_by(self, column: str) -> Run:
         """The same run, with images clustered by a column of the data's table."""
@@ -160,7 +160,7 @@ class Run:
         except OSError as error:
             raise UserError(
                 f"{error.filename or self.path} cannot be written: {error.strerror or error}; copy the run "
-                "folder to where you may write."
+                "folder to a writable place."
             ) from error
 
     def __repr__(self) -> str:
@@ -188,13 +188,13 @@ def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, grou
         baseline: a run on the same images, to normalise corruption errors by.
         group: a column of the data's table by which images are clustered; None for the run's own column.
     """
-    return Run(ScoredRun(path).scored_as(_given(baseline), group))
+    return Run(ScoredRun(path).scored_as(_scoring_of(baseline), group))
 
 
-def _given(run: str | Path | Run | None) -> str | Path | ScoredRun | None:
+def _scoring_of(run: str | Path | Run | None) -> str | Path | ScoredRun | None:
     return run.scoring if isinstance(run, Run) else run
 
 
 def scored_runs(runs: Iterable[str | Path | Run]) -> list[ScoredRun]:
-    """Runs as comparisons and reports take them, from runs as users give them."""
+    """Run folders and `Run` objects as objects for comparisons and reports."""
     return [run.scoring if isinstance(run, Run) else ScoredRun(run) for run in runs]

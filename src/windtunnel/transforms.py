@@ -1,4 +1,4 @@
-"""Corruptions as transforms for any pipeline: one image in, the same kind of image out.
+"""Corruptions as transforms of images, for any data pipeline.
 
 `Corrupt` applies one corruption, `RandomCorrupt` one drawn for each image, `CorruptedDataset` either of
 them to a dataset by index. All can be pickled and sent to worker processes.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import multiprocessing
-import multiprocessing.context
 import operator
 import os
 import sys
@@ -27,6 +25,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.registry import include_python
 from windtunnel.core.seeding import Draws, fresh_seed
+from windtunnel.core.shared_number import SharedNumber
 from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
 from windtunnel.imaging.image_types import Layout, check_layout, to_pixels
 from windtunnel.suites.suite_files import load_suite
@@ -39,8 +38,8 @@ T = TypeVar("T")
 TESTED = "imagenet-c"
 EXTRA = "imagenet-c-extra"
 
-# Counts are itertools' because their steps are atomic: threads never get the same number. A worker has one
-# for all its transforms, so that copies made there do not start again.
+# Steps of itertools.count are atomic, so that no two threads get the same number. A worker process has one
+# counter for all its transforms, so that copies of a transform do not start again.
 _WORKER_CALLS = itertools.count()
 
 
@@ -65,11 +64,11 @@ class Transform(ABC):
 
     - `seed` and `index`: the same pixels in every process, order, worker and epoch. The index is the
       image's row number or its sample id; a run with that seed draws the same for that sample.
-    - `seed` alone: call number n of this object has its own draws. A torch data-loader worker counts for
-      itself. Its draws follow the seed from torch: they differ between workers and epochs, and are repeated
-      with the same `torch.manual_seed`, number of workers and order. In any other process than its own
-      (a fork, a pool, another machine) every call draws new numbers. Ranks of one distributed training
-      need a seed each.
+    - `seed` alone: call number n of this object has its own draws. Each torch data-loader worker has its own
+      counter. Its draws depend on the seed from torch: they differ between workers and epochs, and are
+      repeated with the same `torch.manual_seed`, number of workers and order. In any other process than
+      its own (a fork, a pool, another machine) every call draws new numbers. In distributed training, give
+      every rank a seed of its own.
     - no `seed`: every call draws new numbers from the operating system.
     """
 
@@ -112,7 +111,7 @@ class Transform(ABC):
         return self._corrupt_image(image, index)
 
     def _corrupt_image(self, image: T, index: SupportsIndex | str | None) -> T:
-        """The corrupted image, of the same kind as the given one."""
+        """The corrupted image, of the same type as the given one."""
         pixels, restore = to_pixels(image, self.layout)
         seed, sample_id = self._draw(index)
         corrupted = self._corrupted(pixels, seed, sample_id)
@@ -131,7 +130,7 @@ class Transform(ABC):
             return self.seed, sample_id
         worker = _torch_worker()
         if worker is not None:
-            # Workers of one epoch get another seed in the next; persistent workers continue counting.
+            # Workers get another seed in the next epoch; persistent workers continue counting.
             return self.seed, f"call {next(_WORKER_CALLS)} of worker {worker.id} seeded {worker.seed}"
         if self._home == _process_number(os.getpid()):
             return self.seed, f"call {next(self._calls)}"
@@ -150,8 +149,8 @@ class Transform(ABC):
     def _options(self) -> str:
         """The shared options that differ from the default, for repr."""
         given = {"seed": self.seed, "edition": self.edition, "layout": self.layout}
-        usual = {"seed": None, "edition": None, "layout": "auto"}
-        return "".join(f", {name}={value!r}" for name, value in given.items() if value != usual[name])
+        defaults = {"seed": None, "edition": None, "layout": "auto"}
+        return "".join(f", {name}={value!r}" for name, value in given.items() if value != defaults[name])
 
 
 class Corrupt(Transform):
@@ -205,8 +204,8 @@ class RandomCorrupt(Transform):
     """A corruption and a severity drawn for each image.
 
     Args:
-        names: the corruptions to draw from; ImageNet-C's four extras when None. Any of its fifteen test
-            corruptions warns: a model trained on them has seen what ImageNet-C tests as unseen.
+        names: the corruptions to draw from; None for ImageNet-C's four extras. A test corruption of
+            ImageNet-C raises a warning: a model trained on it has seen what ImageNet-C tests as unseen.
         severities: the severities to draw from.
         p: the share of images that are corrupted; the others are returned unchanged.
         seed: see `Transform`; it determines the choice as well as the pixels.
@@ -232,7 +231,7 @@ class RandomCorrupt(Transform):
         self.names = load_suite(EXTRA).units if names is None else _listed("names", names)
         self.severities = _listed("severities", severities)
         if unused := [name for name in settings if name not in self.names]:
-            raise UserError(f"Settings are given for {', '.join(unused)}; give them only for the names.")
+            raise UserError(f"Settings are given for {', '.join(unused)}; give settings only for the names.")
         for name in self.names:
             _check_unit(name, settings.get(name, {}))
         for severity in self.severities:
@@ -270,13 +269,13 @@ class CorruptedDataset:
     """A dataset whose images are corrupted by index: the same seed, index and epoch give the same pixels.
 
     This is true for any number of workers and any order, because an image's draws depend on its index. For
-    other draws in the next epoch call `set_epoch` in the process that made the object; workers see the
-    change, also with `persistent_workers=True`. Without a call every epoch is epoch 0.
+    other draws in the next epoch call `set_epoch` in the process that made the object; it also applies to
+    running workers (`persistent_workers=True`). Without a call every epoch is epoch 0.
 
     Args:
         dataset: an object with `len` and `[i]`, whose items are an image or a tuple that starts with one.
         transform: a `Corrupt` or `RandomCorrupt` with a seed.
-        then: a further function of the image after that, such as normalisation.
+        then: a function applied to the corrupted image, such as normalisation.
 
     Raises:
         UserError: a dataset or transform that cannot be used.
@@ -292,7 +291,7 @@ class CorruptedDataset:
         self.dataset = dataset
         self.transform = transform
         self.then = then
-        self._epoch = _SharedNumber(0)
+        self._epoch = SharedNumber(0)
 
     @property
     def epoch(self) -> int:
@@ -328,42 +327,20 @@ class CorruptedDataset:
         return f"CorruptedDataset({self.dataset!r}, {self.transform!r}{then})"
 
 
-class _SharedNumber:
-    """A number whose changes running worker processes see.
-
-    It is memory that a child inherits, by fork or by spawn; any other copy has the number at that time.
-    """
-
-    def __init__(self, start: Any) -> None:
-        self._memory = multiprocessing.RawValue("q", start) if isinstance(start, int) else start
-
-    @property
-    def value(self) -> int:
-        return int(self._memory.value)
-
-    @value.setter
-    def value(self, value: int) -> None:
-        self._memory.value = value
-
-    def __reduce__(self) -> tuple[type[_SharedNumber], tuple[Any]]:
-        starting_a_child = multiprocessing.context.get_spawning_popen() is not None
-        return _SharedNumber, (self._memory if starting_a_child else self.value,)
-
-
 @cache
 def _process_number(pid: int) -> int:  # noqa: ARG001 - a fork inherits the cache, but not the pid
-    """A number that no other process has."""
+    """A random number that identifies a process."""
     return fresh_seed()
 
 
 def _torch_worker() -> Any:
-    """Torch's record of the data-loader worker that this process is; None in other processes."""
+    """Torch's record of this process if it is a data-loader worker, else None."""
     torch_data = sys.modules.get("torch.utils.data")
     return None if torch_data is None else torch_data.get_worker_info()
 
 
 def _sample_id(index: SupportsIndex | str) -> str:
-    """The sample id of an image: a text unchanged, a row number in eight digits, as runs name rows."""
+    """The sample id of an image: text unchanged, a row number with eight digits, as in runs."""
     if isinstance(index, str):
         return index
     try:

@@ -20,6 +20,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.forked_commands import started_command
 from tests.onnx_models import write_colour_model
+from windtunnel import api
 from windtunnel.cli import COMMANDS, cli
 
 HEAVY = ("numba", "cv2", "scipy", "sklearn", "pyarrow", "onnxruntime", "plotly", "torch")
@@ -27,7 +28,7 @@ HEAVY = ("numba", "cv2", "scipy", "sklearn", "pyarrow", "onnxruntime", "plotly",
 
 def test_importing_is_light() -> None:
     code = (
-        "import sys, time; start = time.perf_counter(); import windtunnel\n"
+        "import sys, time; start = time.perf_counter(); import windtunnel, windtunnel.api\n"
         "took = time.perf_counter() - start\n"
         f"print(took, [name for name in {HEAVY!r} if name in sys.modules])"
     )
@@ -43,8 +44,10 @@ def test_importing_is_light() -> None:
 def test_public_names_are_all_there() -> None:
     assert sorted(windtunnel.__all__) == windtunnel.__all__ == dir(windtunnel)
     assert all(getattr(windtunnel, name) is not None for name in windtunnel.__all__)
-    with pytest.raises(AttributeError):
-        windtunnel.nothing  # noqa: B018
+    assert all(getattr(api, name) is not None for name in dir(api))
+    for package in (windtunnel, api):
+        with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'nothing'"):
+            package.nothing  # noqa: B018
 
 
 Demo = tuple[Path, subprocess.CompletedProcess[str]]
@@ -163,6 +166,7 @@ def test_data_inspect_says_what_it_sees(windtunnel_command: Command, digit_folde
         assert part in text
     found = json.loads(windtunnel_command("data", "inspect", digit_folder, "--json").stdout)
     assert found["images"] == 41
+    assert windtunnel.inspect_dataset(digit_folder).to_json() == found
 
 
 @pytest.mark.parametrize(
@@ -312,7 +316,9 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
     assert out.returncode == 70
     last = out.stderr.splitlines()[-1]
     assert last.startswith("failed: the model fails on every image: MemoryError: no room")
-    assert last.endswith("To go on: windtunnel run fragile.py:make demo --suite smoke --workers 1 --out run")
+    assert last.endswith(
+        "To continue: windtunnel run fragile.py:make demo --suite smoke --workers 1 --out run"
+    )
     assert "Traceback" not in out.stderr
 
 

@@ -25,7 +25,7 @@ from windtunnel.analysis.gate import Check, Gate
 from windtunnel.analysis.pairing import join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
-from windtunnel.cli.gate import show
+from windtunnel.cli.gate import print_gate
 from windtunnel.core.option_names import spelled_by
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.score import score_run
@@ -348,7 +348,7 @@ def test_a_failed_gate_says_nothing_of_exit_code_0() -> None:
     failed = Gate("new", "old", 200, (worse, unsure), (), "pass", ())
     undecided = replace(failed, checks=(unsure,))
     console = Console(record=True, file=io.StringIO(), width=200)
-    show(console, failed)
+    print_gate(console, failed)
     for text in (console.export_text(), gate_markdown(failed), gate_junit(failed)):
         assert "exit code 1" in text and "exit code 0" not in text and "--unsure fail" in text
     for text in (gate_markdown(undecided), gate_junit(undecided)):

@@ -253,8 +253,8 @@ def test_the_command_says_what_was_compared(
     done = windtunnel_command("distance", a, b, "--features", network, "--output", "inner")
     assert done.returncode == 0, done.stderr
     assert "Fréchet distance in means:inner" in done.stdout
-    assert "3 features, averaged over 4x4 places" in done.stdout
-    assert "20 of 15 images against 15, seed 0" in done.stdout
+    assert "3 features, averaged over 4x4 positions" in done.stdout
+    assert "20 of 15 against 15 images, seed 0" in done.stdout
     assert "1 unreadable" in done.stdout
     few = windtunnel_command("distance", a, b, "--features", network)
     assert "15 images per group for 48 features: covariances are singular" in few.stdout

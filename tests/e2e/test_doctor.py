@@ -20,13 +20,14 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel.analysis.doctor import diagnose
-from windtunnel.analysis.doctor_trials import Trial, choose, gain, images_needed, not_told_apart
+from windtunnel.analysis.doctor_trials import Trial, choose, gain, images_needed, indistinguishable
 from windtunnel.analysis.preprocess_grid import Order, other_tensors
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.frame_sets import ONE_VIDEO
 from windtunnel.models import load_model
 from windtunnel.models.preprocess import declared
+from windtunnel.options import DoctorOptions
 from windtunnel.stats.paired import mcnemar
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -66,7 +67,7 @@ def test_a_right_declaration_is_left_alone(
     declare(network, RIGHT)
     done = windtunnel_command("doctor", network, named_digits, "--write")
     assert done.returncode == 0, done.stderr
-    assert "other ways is surely better" in done.stdout
+    assert "alternatives is significantly better" in done.stdout
     assert "undecided" not in done.stdout
     assert "written" not in done.stdout
     assert network.with_name("net.onnx.toml").read_text().endswith(RIGHT)
@@ -88,11 +89,11 @@ def test_a_planted_fault_is_found_and_put_right(
     done = windtunnel_command("doctor", network, named_digits, "--json", "--write")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["found"] and found["p"] < 0.05
+    assert found["declaration_is_wrong"] and found["p"] < 0.05
     assert found["best"]["accuracy"] > found["declared"]["accuracy"] + 0.1
     assert found["tried"] > 50
     again = diagnose(load_model(network), open_dataset(named_digits))
-    assert not again.found
+    assert not again.declaration_is_wrong
     assert again.declared.accuracy == pytest.approx(found["best"]["accuracy"])
     assert again.declared.accuracy > 0.9
     assert load_model(network).about.family == "small"
@@ -182,7 +183,7 @@ def test_swapped_channels_are_found(tmp_path: Path, channels: str) -> None:
     (tmp_path / "colour.onnx.toml").write_text(text + "mean = [0.0, 0.0, 0.0]\nstd = [1.0, 1.0, 1.0]\n")
     found = diagnose(load_model(model), open_dataset(data))
     if channels == "rgb":
-        assert not found.found and found.declared.accuracy == 1
+        assert not found.declaration_is_wrong and found.declared.accuracy == 1
     else:
         assert found.best.changed == ("RGB",) and found.best.accuracy == 1 and found.p < 0.05
 
@@ -191,7 +192,7 @@ def test_probabilities_declared_as_logits_are_told(tmp_path: Path) -> None:
     model = write_colour_model(tmp_path / "soft.onnx", classes=4, softmax=True)
     (tmp_path / "soft.onnx.toml").write_text("outputs = 'logits'\n")
     found = diagnose(load_model(model), open_dataset(coloured(tmp_path)))
-    assert found.outputs == "probabilities" and found.found
+    assert found.outputs == "probabilities" and found.declaration_is_wrong
 
 
 def test_a_callable_is_tried_behind_other_geometries_only(tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_a_callable_is_tried_behind_other_geometries_only(tmp_path: Path) -> Non
         return np.tile(np.arange(4, dtype=np.float32), (len(batch), 1))
 
     found = diagnose(load_model(says_nothing), open_dataset(coloured(tmp_path, 40)))
-    assert not found.found
+    assert not found.declaration_is_wrong
     assert found.remarks == [
         "The model normalises its input itself: only geometry and label order were tried."
     ]
@@ -220,8 +221,8 @@ def test_what_few_images_cannot_judge_is_named_with_its_interval(
     done = windtunnel_command("doctor", network, named_digits, "--subset", 30)
     assert done.returncode == 0, done.stderr
     told = next(line for line in done.stdout.splitlines() if line.startswith("undecided"))
-    assert "points gained, 95 % interval:" in told
-    found = diagnose(load_model(network), open_dataset(named_digits), images=30)
+    assert "gain in points, 95 % interval:" in told
+    found = diagnose(load_model(network), open_dataset(named_digits), DoctorOptions(subset=30))
     most = max(found.undecided, key=lambda one: (one.right != found.best.right).sum())
     value, low, high = gain(found.best, most)
     assert low < value < high and value == pytest.approx(most.accuracy - found.best.accuracy)
@@ -233,18 +234,20 @@ def test_nothing_declared_is_told_and_put_right(network: Path, named_digits: Pat
     found = diagnose(load_model(network), open_dataset(named_digits))
     declare(network, RIGHT)
     right = load_model(network).preprocess.tensor
-    assert found.found and found.best.preprocess.tensor.same_arithmetic(right), found.best.changed
-    named = [one["changed"] for one in found.to_json()["not_told_apart"]]
+    assert found.declaration_is_wrong and found.best.preprocess.tensor.same_arithmetic(right), (
+        found.best.changed
+    )
+    named = [one["changed"] for one in found.to_json()["indistinguishable"]]
     assert ["efficientnet-lite"] in named, "127 and 128 for 127.5"
     assert ["minus-one-to-one, BGR"] not in named, "the digits are grey: it is no other"
 
 
 def test_log_probabilities_find_what_answers_alone_do_not(network: Path, named_digits: Path) -> None:
     declare(network, RIGHT.replace("[0.5, 0.5, 0.5]", "[0.25, 0.25, 0.25]", 1))
-    found = diagnose(load_model(network), open_dataset(named_digits), images=40)
+    found = diagnose(load_model(network), open_dataset(named_digits), DoctorOptions(subset=40))
     mended = int((found.best.right & ~found.declared.right).sum())
     broken = int((found.declared.right & ~found.best.right).sum())
-    assert found.found and found.p < 0.05 and mended >= broken
+    assert found.declaration_is_wrong and found.p < 0.05 and mended >= broken
     assert found.tried * mcnemar(broken, mended) > 0.05, "the answers alone would have found it"
     assert found.test.startswith("Wilcoxon")
 
@@ -298,9 +301,9 @@ def test_the_likeliest_arithmetic_is_taken_however_it_is_written() -> None:
     assert choose(before, [half, right, again], 100) is again, (
         "the same numbers with a divisor less to change"
     )
-    assert not_told_apart(before, right, [half, right, again], 100) == (half,)
+    assert indistinguishable(before, right, [half, right, again], 100) == (half,)
     much = written("minus-one-to-one", {"divisor": 127.5, "mean": (1.0,) * 3, "std": (1.0,) * 3}, sure + 0.8)
-    assert not_told_apart(before, much, [half, much], 100) == (), "half is surely worse"
+    assert indistinguishable(before, much, [half, much], 100) == (), "half is surely worse"
 
 
 def test_an_order_of_labels_alone_goes_before_one_with_another_arithmetic() -> None:
@@ -315,7 +318,7 @@ def test_an_order_of_labels_alone_goes_before_one_with_another_arithmetic() -> N
         changed=("clip", other.name),
     )
     assert choose(before, [chance, alone], 100) is alone
-    surely = replace(chance, sure=sure + 0.4)
+    surely = replace(chance, log_probabilities=sure + 0.4)
     assert choose(before, [surely, alone], 100) is surely
 
 
@@ -329,7 +332,7 @@ def test_a_channel_order_alone_goes_before_one_with_another_arithmetic_if_one_wa
     other = written("clip, BGR", {"channels": "bgr", "std": (0.27,) * 3}, sure + 0.41)
     assert choose(before, [other, places], 100) is places
     assert choose(before, [other, colours], 100) is colours
-    assert not_told_apart(before, places, [places, other], 100) == (other,)
+    assert indistinguishable(before, places, [places, other], 100) == (other,)
     nobody = replace(before, preprocess=replace(before.preprocess, assumed=True))
     assert choose(nobody, [other, places], 100) is other, "nothing was declared that could be kept"
 
@@ -341,7 +344,7 @@ def test_images_that_are_needed_are_those_that_can_be_enough(tried: int, needed:
     for count, sure in ((needed, True), (needed - 1, False)):
         before = written("declared", {}, np.full((count, 1), -2.0, np.float32))
         gained = np.linspace(0.1, 0.5, count, dtype=np.float32)[:, None]
-        after = written("centred", {"mean": (0.5,) * 3}, before.sure + gained)
+        after = written("centred", {"mean": (0.5,) * 3}, before.log_probabilities + gained)
         assert (choose(before, [after], tried) is after) is sure
 
 
@@ -440,6 +443,19 @@ def test_a_model_that_breaks_on_its_own_size_is_not_a_trial_that_failed(tmp_path
         diagnose(load_model(breaks), open_dataset(coloured(tmp_path, 40)))
 
 
+def test_python_gets_the_diagnosis_and_writes_its_corrections(network: Path, named_digits: Path) -> None:
+    declare(network, RIGHT.replace("255.0", "1.0"))
+    before = network.with_name("net.onnx.toml").read_text()
+    result = windtunnel.doctor(network, named_digits, seed=1)
+    assert result.diagnosis.declaration_is_wrong and result.model.name == "net"
+    (correction,) = result.corrections
+    assert result.to_json()["files"] == {str(correction.path): correction.text}
+    assert result.write() == [network.with_name("net.onnx.toml")]
+    assert correction.path.read_text() == correction.text and "seed 1" in correction.text
+    assert network.with_name("net.onnx.toml.before").read_text() == before
+    assert windtunnel.doctor(load_model(network), named_digits).corrections == ()
+
+
 def test_write_is_refused_before_any_work(tmp_path: Path, windtunnel_command: Command) -> None:
     (tmp_path / "ours.py").write_text("def make():\n    raise SystemExit('work was done')\n")
     done = windtunnel_command("doctor", "ours:make", coloured(tmp_path), "--write")
@@ -454,7 +470,7 @@ def test_images_are_not_held_in_memory(tmp_path: Path) -> None:
     (tmp_path / "colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 64\n")
     loaded, data = load_model(model), open_dataset(tmp_path / "many.npz")
     tracemalloc.start()
-    diagnose(loaded, data, images=0)
+    diagnose(loaded, data, DoctorOptions(subset=0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1500 * 64 * 64 * 3 * 0.7, "all canvases of one geometry were held at once"
@@ -492,7 +508,7 @@ def test_a_map_says_what_outputs_stand_for(tmp_path: Path, windtunnel_command: C
     done = windtunnel_command("doctor", model, data, "--map", tmp_path / "map.csv", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["declared"]["accuracy"] == 1 and not found["found"]
+    assert found["declared"]["accuracy"] == 1 and not found["declaration_is_wrong"]
 
 
 @pytest.fixture
@@ -514,10 +530,10 @@ def test_one_image_of_a_group_is_used(patients: Path, windtunnel_command: Comman
     done = windtunnel_command("doctor", model, patients, "--group", "patient")
     assert done.returncode == 0, done.stderr
     told = "28 images are used, one of each patient: the data has 100 images in 28 groups."
-    assert told in " ".join(done.stdout.split()) and "right on 28 images" in done.stdout
+    assert told in " ".join(done.stdout.split()) and "correct on 28 images" in done.stdout
     alone = windtunnel_command("doctor", model, patients, "--json")
     assert json.loads(alone.stdout)["images"] == 100, alone.stderr
-    few = diagnose(load_model(model), open_dataset(patients), group="patient", images=20)
+    few = diagnose(load_model(model), open_dataset(patients), DoctorOptions(group="patient", subset=20))
     assert len(few.declared.right) == 20 and few.remarks[0].startswith(
         "20 images are used, one of each patient"
     )
@@ -635,10 +651,10 @@ def test_data_named_by_class_is_not_blamed_for_a_label_order(tmp_path: Path) -> 
 def test_extra_label_orders_count_among_the_ways_tried(tmp_path: Path) -> None:
     """Every arithmetic is tried by every order: the p of each is multiplied by all of them."""
     data, model = open_dataset(shifted(tmp_path, 7)), load_model(tmp_path / "net.onnx")
-    found = diagnose(model, data, labels_are_outputs=True)
+    found = diagnose(model, data, DoctorOptions(labels_are_outputs=True))
     by_map = tmp_path / "map.csv"
     by_map.write_text("output,class\n0,0\n1,1\n2,2\n3,3\n")
-    one_order = diagnose(model, data, label_map=by_map)
+    one_order = diagnose(model, data, DoctorOptions(label_map=by_map))
     tensors = len(other_tensors(model))
     assert found.tried == one_order.tried + 2 * (1 + tensors)
 

@@ -290,7 +290,7 @@ def test_an_interruption_finishes_shards_and_says_how_much_is_stored(
     stored = len(list(shards.glob("*.parquet"))) * 22
     last = said.splitlines()[-1]
     assert stored < 440 and last.startswith(f"stopped. {stored} of 440 predictions are stored in run"), said
-    assert re.search(r"\. To go on: windtunnel run slow\.py:make", last)
+    assert re.search(r"\. To continue: windtunnel run slow\.py:make", last)
     lost = re.search(r"; (\d+) of unfinished shards are lost", last)
     if times == 1:
         assert lost is None

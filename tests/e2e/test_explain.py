@@ -81,10 +81,10 @@ def test_the_command_writes_both_images_and_says_where(image: Path, tmp_path: Pa
     assert done.exit_code == 0, done.exception
     width, height = Image.open(out).size
     assert width == 2 * 448 + 8 and height > 448, "both images over a legend"
-    lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("hangs"))
-    assert len(re.findall(r"\d \d+\.\d %", lines["says"])) == 4
+    lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("depends"))
+    assert len(re.findall(r"\d \d+\.\d %", lines["top"])) == 4
     assert re.search(
-        r"hangs on +the \w+( \w+)?: with this patch covered, .*\nframed +5x5 pixels at \d+,\d+\n",
+        r"depends on +the \w+( \w+)?: with this patch covered, .*\nframed +5x5 pixels at \d+,\d+\n",
         done.stdout,
     )
     assert lines["written"] == str(out)
@@ -96,7 +96,7 @@ def test_the_command_writes_both_images_and_says_where(image: Path, tmp_path: Pa
         f"falls by up to {falls:.1f} points, rises by up to {rises:.1f} points"
     )
     # The framed patch alone lowers the probability by more than the mean over the patches of any pixel.
-    assert 100 * (found.hang.before - found.hang.after) > falls
+    assert 100 * (found.decisive_patch.before - found.decisive_patch.after) > falls
 
 
 def test_json_is_the_library_s_explanation(image: Path, tmp_path: Path) -> None:
@@ -110,13 +110,15 @@ def test_json_is_the_library_s_explanation(image: Path, tmp_path: Path) -> None:
     as_array = windtunnel.explain(model, np.asarray(Image.open(image)), "2")
     np.testing.assert_array_equal(as_array.map, same.map)
     # What the patch does is what the model says of the covered image.
-    network, patch = load_model(model), same.hang.patch
+    network, patch = load_model(model), same.decisive_patch.patch
     covered = same.image.copy()
     rows, columns = (slice(at, at + patch.width) for at in (patch.top, patch.left))
     covered[rows, columns] = np.rint(same.image.mean(axis=(0, 1)))
     scores = np.exp(network.predict(np.stack([same.image, covered])).astype(np.float64))
     shares = scores / scores.sum(axis=1, keepdims=True)
-    assert [same.hang.before, same.hang.after] == pytest.approx(shares[:, 2].tolist(), rel=1e-5)
+    assert [same.decisive_patch.before, same.decisive_patch.after] == pytest.approx(
+        shares[:, 2].tolist(), rel=1e-5
+    )
 
 
 def test_grad_cam_of_a_torch_file(image: Path, tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ def test_grad_cam_of_a_torch_file(image: Path, tmp_path: Path) -> None:
     assert found["method"] == "grad-cam" and found["patches"] == 0
     named = windtunnel.explain(model, image, method="grad-cam", layer="2")
     assert named.map.shape == (224, 224) and named.map.min() >= 0
-    assert named.hang.before == pytest.approx(found["hang"]["before"])
+    assert named.decisive_patch.before == pytest.approx(found["decisive_patch"]["before"])
     with pytest.raises(UserError, match=r"Unknown layer 'conv'. Known: 0, 2"):
         windtunnel.explain(model, image, method="grad-cam", layer="conv")
 
@@ -138,16 +140,16 @@ def test_a_map_of_nothing_hangs_nowhere(image: Path, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(AGAINST_ALL)
     model, out = f"{tmp_path / 'net.py'}:make", tmp_path / "g.png"
     found = windtunnel.explain(model, image, method="grad-cam")
-    assert found.hang is None and not found.map.any()
+    assert found.decisive_patch is None and not found.map.any()
     done = call("explain", model, image, "--method", "grad-cam", "--out", out)
     assert done.exit_code == 0, done.exception
-    assert re.search(r"hangs on +no region: the Grad-CAM map of 0 is zero everywhere\n", done.stdout)
+    assert re.search(r"depends on +no region: the Grad-CAM map of 0 is zero everywhere\n", done.stdout)
     assert not re.search("^(framed|spread)", done.stdout, re.MULTILINE)
     # No frame: the second image is the first one in pale grey.
     drawn = np.asarray(Image.open(out))[: 2 * found.image.shape[0], -found.image.shape[1] :]
     assert (drawn.min(axis=2) == drawn.max(axis=2)).all() and drawn.min() > 0
     as_json = call("explain", model, image, "--method", "grad-cam", "--out", out, "--json")
-    assert json.loads(as_json.stdout)["hang"] is None
+    assert json.loads(as_json.stdout)["decisive_patch"] is None
 
 
 @pytest.mark.parametrize(

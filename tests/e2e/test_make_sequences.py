@@ -409,7 +409,7 @@ def test_a_set_that_was_hardly_begun_is_unfinished_and_not_damaged(
     found = verify(made)
     assert found.missing and not found.damaged and not found.sound
     said = CliRunner().invoke(cli, ["data", "verify", str(made)])
-    assert said.exit_code == 1 and "unfinished: run the same make command to go on" in said.output
+    assert said.exit_code == 1 and "unfinished: run the same make command to continue" in said.output
     with pytest.raises(
         windtunnel.UserError, match=r"is unfinished: .* run the same make command to continue"
     ):

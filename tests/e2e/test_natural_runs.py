@@ -336,8 +336,8 @@ def test_the_command_line_says_what_was_counted(
     ("options", "what"),
     [
         (["--suite", "imagenet-o"], "--clean DATA"),
-        (["--only", "fog"], "scores images as they are"),
-        (["--codec", "png"], "scores images as they are"),
+        (["--only", "fog"], "scores images unchanged"),
+        (["--codec", "png"], "scores images unchanged"),
         (["--suite", "imagenet-v2"], "numbers 0 to 999"),
         (["--suite", "vid-robust"], "pmsets.json"),
         (["--suite", "objectnet"], "113 folders"),
@@ -406,7 +406,12 @@ def test_maps_from_wordnet_make_wider_classes(
         f"{goldfish},pet",
         f"{hen},bird",
     ]
-    assert "goldfish to pet, not fish" in done.stdout and "stands for planet" in done.stdout
+    assert (
+        "goldfish to pet, not fish" in done.stdout and "no ImageNet class is mapped to planet" in done.stdout
+    )
+    imagenet_map = windtunnel.map_imagenet_classes(tmp_path / "targets.csv", tmp_path / "is_a.txt")
+    assert imagenet_map.ambiguous == {"goldfish": ("pet", "fish")}
+    assert imagenet_map.mapping.to_csv() == (tmp_path / "map.csv").read_text()
     for name, first in (("fish", 0), ("pet", 1), ("bird", 0)):
         put(tmp_path / "zoo" / name / "a.png", first)
     run = windtunnel.run(

@@ -20,6 +20,7 @@ from windtunnel.analysis.doctor import diagnose
 from windtunnel.api import score_predictions
 from windtunnel.core.seeding import digest64
 from windtunnel.metrics.ood_scores import KL_MATCHING
+from windtunnel.options import DoctorOptions
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.score_summary import score_lines
@@ -318,5 +319,5 @@ def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -
 
 
 def test_the_doctor_counts_them_as_wrong_and_says_so(digit_folder: Path, exact: Path) -> None:
-    found = diagnose(load_model(Overflows(), exact), open_dataset(digit_folder), images=0)
+    found = diagnose(load_model(Overflows(), exact), open_dataset(digit_folder), DoctorOptions(subset=0))
     assert any("not finite and counted as wrong" in remark for remark in found.remarks)

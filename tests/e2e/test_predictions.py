@@ -217,7 +217,7 @@ def test_score_on_the_command_line(
     for wrong, words in (
         (("score",), "Give a RUN folder"),
         (("score", "given", "--metric", "beauty"), "Unknown metric 'beauty'"),
-        (("score", "--predictions", logits), "needs --data"),
+        (("score", "--predictions", logits), "give --data DATA"),
         (("score", "--predictions", "none.csv", "--data", digit_folder), "No such predictions"),
     ):
         told = windtunnel_command(*wrong)

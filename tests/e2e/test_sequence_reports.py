@@ -482,7 +482,7 @@ def test_show_takes_grey_images_and_any_size(tmp_path: Path, mode: str, size: tu
         (("seq/tilt", "--difficulty", "2"), "stride"),
         (("seq/gaussian_noise", "--difficulty", "0"), "The difficulty is 0; give 1, 2 or 3"),
         (("seq/gaussian_noise", "--difficulty", "4"), "give 1, 2 or 3"),
-        (("fog", "--difficulty", "2"), "--difficulty is for sequences"),
+        (("fog", "--difficulty", "2"), "--difficulty applies to sequences"),
         (("seq/tilt", "--image", "nothing.png"), "No such image"),
         (("seq/tilt", "--out", "tilt.gif"), "ending in .png"),
     ],

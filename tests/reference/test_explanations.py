@@ -11,14 +11,15 @@ import torch
 from scipy.special import softmax
 
 import windtunnel
-from windtunnel.analysis.explain import explain_seen, half_in
+from windtunnel.analysis.explain import explain_preprocessed, half_area
 from windtunnel.analysis.grad_cam import grad_cam, last_convolution
-from windtunnel.analysis.occlusion import Kind, class_scores, covered_image, occlude, patches_of
+from windtunnel.analysis.occlusion import class_scores, covered_image, occlude, patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import Projection
 from windtunnel.models import Model, load_model
 from windtunnel.models.preprocess import Tensor
 from windtunnel.models.torch import TorchPredictor
+from windtunnel.options.explain import ScoreKind
 from windtunnel.report.saliency_overlay import (
     FALLS,
     FULL_COLOUR,
@@ -130,28 +131,28 @@ def test_covers_are_the_mean_colour_and_a_wide_blur() -> None:
 
 
 def test_what_the_answer_hangs_on_in_words() -> None:
-    found = explain_seen(corner_model(), image_with_corner())
+    found = explain_preprocessed(corner_model(), image_with_corner())
     before = softmax([2.0, 4 * 250 / 255, -1.0])[1]
-    assert (found.explained.index, found.hang.where) == (1, "top left")
+    assert (found.explained.index, found.decisive_patch.where) == (1, "top left")
     assert (
         found.words.startswith(f"the top left: with this patch covered, 1 goes from {100 * before:.1f} % to ")
         and "the prediction becomes 0" in found.words
     )
     assert (found.patches, found.lowering, found.changing) == (169, 9, 1)
     assert [one.index for one in found.top] == [1, 0, 2]
-    nothing = explain_seen(
+    nothing = explain_preprocessed(
         corner_model(lambda batch: np.tile([1.0, 3.0], (len(batch), 1))), image_with_corner()
     )
     assert (
         nothing.words.startswith("no single patch: covering any one of them does not lower 1 from")
-        and nothing.half_in == 1
+        and nothing.half_area == 1
     )
 
 
 def test_half_of_the_map_by_hand() -> None:
-    assert half_in(np.array([[4.0, 2.0], [1.0, 1.0]])) == 0.25
-    assert half_in(np.array([[1.0, 1.0], [1.0, 1.0]])) == 0.5
-    assert half_in(np.array([[3.0, -9.0], [0.0, 0.0]])) == 0.25
+    assert half_area(np.array([[4.0, 2.0], [1.0, 1.0]])) == 0.25
+    assert half_area(np.array([[1.0, 1.0], [1.0, 1.0]])) == 0.5
+    assert half_area(np.array([[3.0, -9.0], [0.0, 0.0]])) == 0.25
 
 
 def two_channels(stride: int = 1) -> torch.nn.Module:
@@ -278,8 +279,8 @@ def test_a_colour_means_the_same_fall_in_every_map() -> None:
     [("probability", ["50+", "20", "5", "0", "5", "20", "50+"]),
      ("logit", ["5+", "2", "0.5", "0", "0.5", "2", "5+"])],
 )  # fmt: skip
-def test_occlusion_maps_have_a_legend_with_a_fixed_scale(kind: Kind, names: list[str]) -> None:
-    found = explain_seen(corner_model(), image_with_corner(), kind=kind)
+def test_occlusion_maps_have_a_legend_with_a_fixed_scale(kind: ScoreKind, names: list[str]) -> None:
+    found = explain_preprocessed(corner_model(), image_with_corner(), kind=kind)
     scale = scale_of(found)
     assert [name for _, name in scale.tick_positions] == names and scale.full == FULL_COLOUR[kind]
     # The colour of the legend at a mark is the colour of the map at that value.

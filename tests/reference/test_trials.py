@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 from windtunnel.analysis.doctor_bench import LEAST_PROBABILITY, SHARPNESS, log_probabilities, scale_of
-from windtunnel.analysis.doctor_trials import Trial, surer
+from windtunnel.analysis.doctor_trials import Trial, log_probability_gain
 from windtunnel.analysis.preprocess_grid import Order
 from windtunnel.models.preprocess import declared
 
@@ -51,7 +51,7 @@ def test_masked_classes_take_no_part() -> None:
 @pytest.mark.parametrize("scale", [0.004, 2.0, 255.0])
 def test_being_surer_is_no_gain(scale: float) -> None:
     scores, places = scores_and_labels(1)
-    gained = surer(trial(scores, places), trial(scores * np.float32(scale), places))
+    gained = log_probability_gain(trial(scores, places), trial(scores * np.float32(scale), places))
     assert gained is not None
     np.testing.assert_allclose(gained, 0, atol=1e-5)
 
@@ -61,6 +61,6 @@ def test_what_helps_the_label_is_a_gain() -> None:
     better = scores.copy()
     better[np.arange(120), [row[0] for row in places]] += 0.5
     one, other = trial(scores, places), trial(better, places)
-    there, back = surer(one, other), surer(other, one)
+    there, back = log_probability_gain(one, other), log_probability_gain(other, one)
     assert there is not None and back is not None and there.mean() > 0.1
     np.testing.assert_array_equal(there, -back)

@@ -370,7 +370,7 @@ def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"codec": "png"}, "stored already"),
+        ({"codec": "png"}, "already stored"),
         ({"settings": ["frost.textures=x"]}, "contains corrupted images already"),
         ({"edition": 224}, "of edition 64, not 224"),
         ({"suite": "imagenet-c-extra"}, "contains no condition of suite"),

@@ -15,7 +15,17 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
-from windtunnel.options import MakeOptions, Options, RunOptions, ScoreOptions, read_run_file
+from windtunnel.options import (
+    DistanceOptions,
+    DoctorOptions,
+    ExplainOptions,
+    MakeOptions,
+    Options,
+    RunOptions,
+    ScoreOptions,
+    ShowOptions,
+    read_run_file,
+)
 from windtunnel.options.run import EXECUTION
 
 # What a command takes besides the fields of its record.
@@ -27,6 +37,10 @@ RECORDS: dict[str, tuple[type[Options], set[str]]] = {
         ScoreOptions,
         {"run_folder", "metrics", "baseline", "predictions", "data", "suite", "as_json", "as_csv"},
     ),
+    "distance": (DistanceOptions, {"a", "b", "features", "as_json"}),
+    "doctor": (DoctorOptions, {"model", "data", "write", "as_json"}),
+    "explain": (ExplainOptions, {"model", "image", "target", "out", "as_json"}),
+    "show": (ShowOptions, {"unit", "out"}),
 }
 
 
@@ -50,7 +64,12 @@ def test_defaults_help_and_names_are_those_of_the_record(command: str) -> None:
     record, _ = RECORDS[command]
     found = cli.get_command(click.Context(cli), command)
     assert found is not None
-    required = ["x"] * sum(isinstance(one, click.Argument) and one.required for one in found.params)
+    required = [
+        word
+        for one in found.params
+        if one.required
+        for word in (["x"] if isinstance(one, click.Argument) else [one.opts[0], "x"])
+    ]
     parsed = found.make_context(command, required).params
     for field in record.fields():
         if command == "plan" and field.name in EXECUTION:
@@ -65,10 +84,10 @@ def test_defaults_help_and_names_are_those_of_the_record(command: str) -> None:
     assert order == [field.name for field in record.fields() if field.name in order]
 
 
-@pytest.mark.parametrize("record", [RunOptions, MakeOptions, ScoreOptions])
+@pytest.mark.parametrize("record", dict.fromkeys(record for record, _ in RECORDS.values()))
 def test_records_are_frozen_and_documented(record: type[Options]) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        record().seed = 3  # type: ignore[attr-defined]
+        record().include = ()  # type: ignore[attr-defined]
     for field in record.fields():
         assert f"{field.name}: {field.help}" in (record.__doc__ or "")
 
@@ -81,6 +100,9 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.plan, RunOptions),
         (windtunnel.make_set, MakeOptions),
         (windtunnel.score_predictions, ScoreOptions),
+        (windtunnel.distance, DistanceOptions),
+        (windtunnel.doctor, DoctorOptions),
+        (windtunnel.explain, ExplainOptions),
     ):
         names = set(inspect.signature(verb).parameters)
         assert "options" in names and not names & {field.name for field in record.fields()}

@@ -70,7 +70,7 @@ def calls(root: Path) -> Iterator[tuple[Path, ast.Call]]:
 def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     """Every `option("name", value)` in the source is an option of a command, of the right kind."""
     known: dict[str, list[click.Parameter]] = {}
-    for command in ("run", "make", "gate", "score"):
+    for command in ("run", "make", "gate", "score", "distance", "doctor", "explain", "show"):
         for parameter in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
             known.setdefault(str(parameter.name), []).append(parameter)
     seen = set()
@@ -90,7 +90,19 @@ def test_options_in_messages_are_real_and_their_values_allowed() -> None:
             ), (file, name)
             if isinstance(parameter.type, click.Choice) and isinstance(value, ast.Constant):
                 assert value.value in parameter.type.choices, (file, name)
-    assert {"keep", "only", "settings", "label_map", "clean", "rules", "split", "partial"} <= seen
+    assert {
+        "keep",
+        "only",
+        "settings",
+        "label_map",
+        "clean",
+        "rules",
+        "split",
+        "partial",
+        "layer",
+        "size",
+        "write",
+    } <= seen
 
 
 def test_no_error_outside_the_command_line_types_an_option() -> None:

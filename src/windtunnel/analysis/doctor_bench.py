@@ -41,14 +41,14 @@ class WrongSize(Exception):
 class Predictions:
     """Predictions on images: the predicted class, and the label's log-probability for every label order.
 
-    `sure` is images x orders x `SHARPNESS`: scores are divided by their mean standard deviation over outputs
-    and multiplied by each sharpness. Confidence is no evidence for a preprocessing, and another input scale
-    may raise it. Two trials are therefore compared at the same sharpness. None if the model outputs only 0
-    and 1.
+    `log_probabilities` is images x orders x `SHARPNESS`: scores are divided by their mean standard deviation
+    over outputs and multiplied by each sharpness. Confidence is no evidence for a preprocessing, and another
+    input scale may raise it. Two trials are therefore compared at the same sharpness. None if the model
+    outputs only 0 and 1.
     """
 
     chosen: NDArray[np.int64]
-    sure: NDArray[np.float32] | None
+    log_probabilities: NDArray[np.float32] | None
     outputs: Outputs
 
 
@@ -69,21 +69,21 @@ class Bench:
         Raises:
             WrongSize: the geometry yields a size on which the model fails.
         """
-        return [one.predictions() for one in self._shown(preprocesses, self.images)]
+        return [reader.predictions() for reader in self._read(preprocesses, self.images)]
 
     def choices(self, preprocesses: Sequence[Preprocess], count: int) -> list[NDArray[np.int64]]:
         """The predicted classes of the first `count` images."""
-        return [one.choices() for one in self._shown(preprocesses, self.images[:count])]
+        return [reader.choices() for reader in self._read(preprocesses, self.images[:count])]
 
-    def _shown(self, preprocesses: Sequence[Preprocess], images: Sequence[Surveyed]) -> list[_Reader]:
-        models = [self.model.redeclared(one) for one in preprocesses]
+    def _read(self, preprocesses: Sequence[Preprocess], images: Sequence[Surveyed]) -> list[_Reader]:
+        models = [self.model.redeclared(preprocess) for preprocess in preprocesses]
         readers = [_Reader(self.orders, self.projection, self.model.outputs) for _ in models]
         geometry, size = preprocesses[0].geometry, self.model.batch
         for start in range(0, len(images), size):
             batch = images[start : start + size]
-            canvases = np.stack([canvas_of(self.dataset, one, geometry) for one in batch])
+            canvases = np.stack([canvas_of(self.dataset, image, geometry) for image in batch])
             for model, reader in zip(models, readers, strict=True):
-                reader.read(self._predict(model, canvases), [one.sample.labels for one in batch])
+                reader.read(self._predict(model, canvases), [image.sample.labels for image in batch])
                 self.advance(len(batch))
         return readers
 
@@ -98,13 +98,13 @@ class Bench:
 
 
 class _Reader:
-    """Reduces batches of scores to predictions; keeps only the first scores, to find their scale."""
+    """Reduces batches of scores to predictions; stores only the first scores, to find their scale."""
 
     def __init__(self, orders: Sequence[Order], projection: Projection, declared: Outputs) -> None:
         self._orders, self._projection, self._declared = orders, projection, declared
         self._chosen: list[NDArray[np.int64]] = []
-        self._held: list[tuple[Scores, list[Places]]] = []
-        self._sure: list[NDArray[np.float32]] = []
+        self._unscaled: list[tuple[Scores, list[Places]]] = []
+        self._log_probabilities: list[NDArray[np.float32]] = []
         self._scale = 0.0
         self._probabilities, self._graded = True, False
 
@@ -124,11 +124,13 @@ class _Reader:
         values[~finite] = np.where(counts, 0, -np.inf)
         places = [[[order.outputs[label] for label in row] for row in labels] for order in self._orders]
         if self._scale:
-            self._sure.append(log_probabilities((values / self._scale).astype(np.float32), places))
+            self._log_probabilities.append(
+                log_probabilities((values / self._scale).astype(np.float32), places)
+            )
             return
-        self._held.append((values, places))
-        if sum(len(held) for held, _ in self._held) >= SCALED_ON:
-            self._settle()
+        self._unscaled.append((values, places))
+        if sum(len(batch) for batch, _ in self._unscaled) >= SCALED_ON:
+            self._set_scale()
 
     def choices(self) -> NDArray[np.int64]:
         """The predicted class of every image."""
@@ -136,19 +138,20 @@ class _Reader:
 
     def predictions(self) -> Predictions:
         """Predicted classes and log-probabilities of all images."""
-        if self._held:
-            self._settle()
+        if self._unscaled:
+            self._set_scale()
         outputs: Outputs = "probabilities" if self._probabilities else "logits"
-        return Predictions(self.choices(), np.concatenate(self._sure) if self._graded else None, outputs)
+        values = np.concatenate(self._log_probabilities) if self._graded else None
+        return Predictions(self.choices(), values, outputs)
 
-    def _settle(self) -> None:
-        """Compute the scale from the scores kept so far, and release them."""
-        self._scale = scale_of(np.concatenate([values for values, _ in self._held]))
-        self._sure = [
+    def _set_scale(self) -> None:
+        """Compute the scale from the scores read so far, and release them."""
+        self._scale = scale_of(np.concatenate([values for values, _ in self._unscaled]))
+        self._log_probabilities = [
             log_probabilities((values / self._scale).astype(np.float32), places)
-            for values, places in self._held
+            for values, places in self._unscaled
         ]
-        self._held = []
+        self._unscaled = []
 
 
 def scale_of(scores: Scores) -> float:
@@ -159,27 +162,30 @@ def scale_of(scores: Scores) -> float:
 
 def log_probabilities(scores: Scores, places: Sequence[Places]) -> NDArray[np.float32]:
     """ln of the labels' probability under softmax(sharpness * scores): rows x orders x SHARPNESS."""
-    found = [_log_probability(scores, places, sharpness) for sharpness in SHARPNESS]
-    return np.stack(found, axis=-1).astype(np.float32)
+    by_sharpness = [_log_probability(scores, places, sharpness) for sharpness in SHARPNESS]
+    return np.stack(by_sharpness, axis=-1).astype(np.float32)
 
 
 def _log_probability(scores: Scores, places: Sequence[Places], sharpness: float) -> NDArray[np.float64]:
-    """Rows x orders; the sum over several labels, and at least LEAST_PROBABILITY."""
+    """ln of the labels' probability at one sharpness, rows x orders; at least ln LEAST_PROBABILITY.
+
+    The probability of an image with several labels is their sum.
+    """
     values = scores.astype(np.float64) * sharpness
     values -= values.max(axis=1, keepdims=True)
     shares = np.exp(values, out=values)
     shares /= shares.sum(axis=1, keepdims=True)
     rows = np.arange(len(shares))
-    found = np.stack([shares[rows, [row[0] for row in order]] for order in places], axis=1)
+    labels = np.stack([shares[rows, [row[0] for row in order]] for order in places], axis=1)
     for place, order in enumerate(places):
         for row, own in enumerate(order):
             if len(own) > 1:
-                found[row, place] = shares[row, own].sum()
-    return np.asarray(np.log(np.maximum(found, LEAST_PROBABILITY)))
+                labels[row, place] = shares[row, own].sum()
+    return np.asarray(np.log(np.maximum(labels, LEAST_PROBABILITY)))
 
 
 def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:
-    """An image after a geometry."""
+    """An image after decoding, resizing and cropping."""
     decoded = Source(dataset, image).decoded(geometry)
     return np.ascontiguousarray(crop_step(resize_step(decoded, geometry), geometry))
 
@@ -187,8 +193,8 @@ def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:
 def usable(
     dataset: Dataset, images: Sequence[Surveyed], geometries: Sequence[Geometry]
 ) -> tuple[list[Surveyed], list[str]]:
-    """The images that every geometry accepts, and why others are left out."""
-    kept, left_out = [], []
+    """The images that every geometry accepts, and the reasons why others are left out."""
+    accepted, left_out = [], []
     for image in images:
         try:
             _check_sizes(image, geometries)
@@ -196,8 +202,8 @@ def usable(
         except ImageError as error:
             left_out.append(f"{image.sample.id}: {error.reason}")
         else:
-            kept.append(image)
-    return kept, left_out
+            accepted.append(image)
+    return accepted, left_out
 
 
 def _check_sizes(image: Surveyed, geometries: Sequence[Geometry]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,8 @@ ALPHA = 0.05
 # A small change of contrast raises confidence a little without better predictions: smaller mean gains of the
 # labels' log-probabilities, in nats, are ignored.
 LEAST_NATS = 0.05
-# On many images every filter differs significantly from the one of training: another geometry or filter must
-# be better by this much at the lower end of its interval.
+# On many images every filter differs significantly from the one used in training. Another geometry or filter
+# must therefore be better by at least this much at the lower end of its confidence interval.
 LEAST_GAIN = 0.01
 # Log-probabilities closer than this are equal up to float32 rounding.
 ROUNDING = 1e-4
@@ -40,14 +41,14 @@ class Trial:
         preprocess: the preprocessing.
         order: the class of each output.
         right: which images are predicted correctly.
-        sure: the labels' log-probabilities, images x sharpnesses; None if there are none.
+        log_probabilities: the labels' log-probabilities, images x sharpnesses; None if there are none.
     """
 
     changed: tuple[str, ...]
     preprocess: Preprocess
     order: Order
     right: NDArray[np.bool_]
-    sure: NDArray[np.float32] | None = None
+    log_probabilities: NDArray[np.float32] | None = None
 
     @property
     def accuracy(self) -> float:
@@ -55,23 +56,22 @@ class Trial:
         return float(self.right.mean())
 
 
-def surer(before: Trial, after: Trial) -> NDArray[np.float64] | None:
+def log_probability_gain(before: Trial, after: Trial) -> NDArray[np.float64] | None:
     """The gain in each label's log-probability; None if the two trials cannot be compared by it.
 
     Both use the sharpness that maximises the sum of both log-probabilities: neither of two equally good
     trials is favoured, nor one that is merely more confident.
     """
-    if before.order != after.order or before.sure is None or after.sure is None:
+    old, new = before.log_probabilities, after.log_probabilities
+    if before.order != after.order or old is None or new is None:
         return None
-    best = int(
-        (before.sure.mean(axis=0, dtype=np.float64) + after.sure.mean(axis=0, dtype=np.float64)).argmax()
-    )
-    return np.asarray(after.sure[:, best].astype(np.float64) - before.sure[:, best])
+    sharpness = int((old.mean(axis=0, dtype=np.float64) + new.mean(axis=0, dtype=np.float64)).argmax())
+    return np.asarray(new[:, sharpness].astype(np.float64) - old[:, sharpness])
 
 
 def p_value(before: Trial, after: Trial) -> float:
     """p-value that two trials are equally good: Wilcoxon's of log-probabilities, or McNemar's mid-p."""
-    gained = surer(before, after)
+    gained = log_probability_gain(before, after)
     if gained is not None:
         return signed_rank(gained)[1]
     return mcnemar(int((before.right & ~after.right).sum()), int((after.right & ~before.right).sum()))
@@ -79,17 +79,27 @@ def p_value(before: Trial, after: Trial) -> float:
 
 def test_name(before: Trial, after: Trial) -> str:
     """The name of the test that `p_value` uses."""
-    return "McNemar" if surer(before, after) is None else "Wilcoxon, log-probability of the label"
+    return (
+        "McNemar" if log_probability_gain(before, after) is None else "Wilcoxon, log-probability of the label"
+    )
 
 
-def gain(before: Trial, after: Trial) -> tuple[float, float, float]:
-    """The gain in accuracy on the same images, and its 95 % interval (Tango)."""
+class Gain(NamedTuple):
+    """A gain in accuracy as a fraction, with the ends of its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def gain(before: Trial, after: Trial) -> Gain:
+    """The gain in accuracy on the same images, and its 95 % confidence interval (Tango)."""
     change = shares_of_change(after.right.astype(np.float64) - before.right, 1, None)
     tail = (1 - CONFIDENCE) / 2
-    return change.value, change.end(tail), change.end(1 - tail)
+    return Gain(change.value, change.end(tail), change.end(1 - tail))
 
 
-def surely_better(before: Trial, after: Trial, tried: int) -> bool:
+def significantly_better(before: Trial, after: Trial, tried: int) -> bool:
     """Whether a trial is significantly better than another; `tried` is the number of changes tried in all.
 
     Its p times `tried` is below 5 % and its accuracy is not lower. The mean gain of the labels'
@@ -99,12 +109,12 @@ def surely_better(before: Trial, after: Trial, tried: int) -> bool:
     if tried * p_value(before, after) >= ALPHA:
         return False
     ahead = int(after.right.sum()) - int(before.right.sum())
-    gained = surer(before, after)
+    gained = log_probability_gain(before, after)
     if gained is None and ahead <= 0:
         return False
     if gained is not None and (ahead < 0 or signed_rank(gained)[0] < 0 or gained.mean() < LEAST_NATS):
         return False
-    return before.preprocess.geometry == after.preprocess.geometry or gain(before, after)[1] > LEAST_GAIN
+    return before.preprocess.geometry == after.preprocess.geometry or gain(before, after).low > LEAST_GAIN
 
 
 def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
@@ -117,19 +127,26 @@ def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
     if not better:
         return centre
     best = _ranked(better)[0]
-    near = [one for one in better if not surely_better(one, best, tried)]
-    fewest = min(_given_up(centre, one) for one in near)
-    first = _ranked([one for one in near if _given_up(centre, one) == fewest])[0]
-    return min((one for one in near if _same(one, first)), key=lambda one: _fields_changed(centre, one))
+    near = [trial for trial in better if not significantly_better(trial, best, tried)]
+    fewest = min(_declared_settings_changed(centre, trial) for trial in near)
+    first = _ranked([trial for trial in near if _declared_settings_changed(centre, trial) == fewest])[0]
+    equivalent = [trial for trial in near if _equivalent(trial, first)]
+    return min(equivalent, key=lambda trial: _fields_changed(centre, trial))
 
 
-def not_told_apart(centre: Trial, chosen: Trial, trials: Sequence[Trial], tried: int) -> tuple[Trial, ...]:
+def indistinguishable(centre: Trial, chosen: Trial, trials: Sequence[Trial], tried: int) -> tuple[Trial, ...]:
     """The other trials that are significantly better than the centre and not worse than the chosen one.
 
     A trial that equals the chosen one on these images (BGR if all are grey) does not count.
     """
-    near = [one for one in _better(centre, trials, tried) if not surely_better(one, chosen, tried)]
-    return tuple(_ranked([one for one in near if not _same(one, chosen) and not _no_other(one, chosen)]))
+    near = [
+        trial
+        for trial in _better(centre, trials, tried)
+        if not significantly_better(trial, chosen, tried)
+        and not _equivalent(trial, chosen)
+        and not _same_predictions(trial, chosen)
+    ]
+    return tuple(_ranked(near))
 
 
 def images_needed(tried: int) -> int:
@@ -141,7 +158,7 @@ def images_needed(tried: int) -> int:
 
 
 def _better(centre: Trial, trials: Sequence[Trial], tried: int) -> list[Trial]:
-    return [one for one in trials if surely_better(centre, one, tried)]
+    return [trial for trial in trials if significantly_better(centre, trial, tried)]
 
 
 def _ranked(trials: Sequence[Trial]) -> list[Trial]:
@@ -150,34 +167,41 @@ def _ranked(trials: Sequence[Trial]) -> list[Trial]:
     Label orders are ranked by accuracy. Trials that share the best order are ranked by the labels' mean
     log-probability, all at the sharpness that maximises their sum.
     """
-    ranked = sorted(trials, key=lambda one: -int(one.right.sum()))
-    alike = [one for one in ranked if one.order == ranked[0].order]
-    means = [one.sure.mean(axis=0, dtype=np.float64) for one in alike if one.sure is not None]
-    if len(means) < max(1, len(alike)):
+    ranked = sorted(trials, key=lambda trial: -int(trial.right.sum()))
+    same_order = [trial for trial in ranked if trial.order == ranked[0].order]
+    means = [
+        trial.log_probabilities.mean(axis=0, dtype=np.float64)
+        for trial in same_order
+        if trial.log_probabilities is not None
+    ]
+    if len(means) < max(1, len(same_order)):
         return ranked
     sharpness = int(np.sum(means, axis=0).argmax())
-    by_sure = sorted(range(len(alike)), key=lambda place: -float(means[place][sharpness]))
-    rest = [one for one in ranked if one.order != ranked[0].order]
-    return [*(alike[place] for place in by_sure), *rest]
+    by_log_probability = sorted(range(len(same_order)), key=lambda index: -float(means[index][sharpness]))
+    rest = [trial for trial in ranked if trial.order != ranked[0].order]
+    return [*(same_order[index] for index in by_log_probability), *rest]
 
 
-def _same(one: Trial, other: Trial) -> bool:
-    """Whether two trials are equivalent."""
-    if one.order != other.order or one.preprocess.geometry != other.preprocess.geometry:
+def _equivalent(trial: Trial, other: Trial) -> bool:
+    """Whether two trials have the same label order and geometry, and equivalent arithmetic."""
+    if trial.order != other.order or trial.preprocess.geometry != other.preprocess.geometry:
         return False
-    return one.preprocess.tensor.same_arithmetic(other.preprocess.tensor)
+    return trial.preprocess.tensor.same_arithmetic(other.preprocess.tensor)
 
 
-def _no_other(one: Trial, other: Trial) -> bool:
+def _same_predictions(trial: Trial, other: Trial) -> bool:
     """Whether two trials have the same predictions on every image."""
-    gained = surer(one, other)
-    return np.array_equal(one.right, other.right) and (
+    gained = log_probability_gain(trial, other)
+    return np.array_equal(trial.right, other.right) and (
         gained is None or bool(np.abs(gained).max() < ROUNDING)
     )
 
 
-def _given_up(before: Trial, after: Trial) -> int:
-    """Number of declared settings that differ: label order, channel order, arithmetic; not assumed ones."""
+def _declared_settings_changed(before: Trial, after: Trial) -> int:
+    """Number of declared settings that differ: label order, channel order, arithmetic.
+
+    Settings that were assumed because nothing was declared do not count.
+    """
     orders = int(before.order != after.order)
     if before.preprocess.assumed:
         return orders
@@ -191,6 +215,6 @@ def _given_up(before: Trial, after: Trial) -> int:
 
 def _fields_changed(before: Trial, after: Trial) -> int:
     """Number of fields in which the preprocessing of two trials differs."""
-    one, two = before.preprocess, after.preprocess
-    pairs = ((one.geometry, two.geometry), (one.tensor, two.tensor))
-    return sum(getattr(a, item.name) != getattr(b, item.name) for a, b in pairs for item in fields(a))
+    old, new = before.preprocess, after.preprocess
+    pairs = ((old.geometry, new.geometry), (old.tensor, new.tensor))
+    return sum(getattr(a, field.name) != getattr(b, field.name) for a, b in pairs for field in fields(a))

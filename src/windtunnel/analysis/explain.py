@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.occlusion import (
-    Cover,
-    Kind,
     class_scores,
     cover_patch,
     covered_image,
@@ -24,6 +22,7 @@ from windtunnel.analysis.occlusion import (
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.engine.images import stages_of
 from windtunnel.imaging.files import read_file
@@ -31,10 +30,9 @@ from windtunnel.imaging.geometry import colour_step, decode_step
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.image_types import to_pixels
 from windtunnel.kernels.window import Window
-from windtunnel.models import Model, load_model
+from windtunnel.models import Model
+from windtunnel.options.explain import Cover, ExplainOptions, Method, ScoreKind
 from windtunnel.published.imagenet import imagenet_1k, imagenet_names, imagenet_synonyms
-
-Method = Literal["occlusion", "grad-cam"]
 
 TOP = 5
 ROWS, COLUMNS = ("top", "middle", "bottom"), ("left", "middle", "right")
@@ -56,15 +54,16 @@ class DecisivePatch:
     Attributes:
         patch: its position in pixels of the preprocessed image.
         where: its position as text, by thirds: `top left`, `middle`.
-        before, after: the class's probability without and with the patch covered.
-        said: the predicted class with the patch covered.
+        before: the class's probability on the original image.
+        after: the class's probability with the patch covered.
+        predicted: the predicted class with the patch covered.
     """
 
     patch: Window
     where: str
     before: float
     after: float
-    said: ClassProbability
+    predicted: ClassProbability
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,9 @@ class Explanation:
         score: the score of the occlusion map, `probability` or `logit`; None for Grad-CAM.
         map: a value per pixel. Occlusion: the mean fall of the class's score when the pixel's patches are
             covered, negative where it rises. Grad-CAM: in arbitrary units, never negative.
-        hang: the patch with the largest fall; for Grad-CAM, with the largest mean of the map. None if no
-            patch lowers the score, or the map is zero everywhere.
-        half_in: the smallest share of the image that contains half of the map's positive values.
+        decisive_patch: the patch with the largest fall; for Grad-CAM, with the largest mean of the map. None
+            if no patch lowers the score, or the map is zero everywhere.
+        half_area: the smallest share of the image that contains half of the sum of the map's positive values.
         patches: number of patches covered one by one; 0 for Grad-CAM.
         lowering: number of patches that lower the class's score.
         changing: number of patches that change the predicted class.
@@ -91,10 +90,10 @@ class Explanation:
     image: Image
     top: tuple[ClassProbability, ...]
     explained: ClassProbability
-    score: Kind | None
+    score: ScoreKind | None
     map: NDArray[np.float64]
-    hang: DecisivePatch | None
-    half_in: float
+    decisive_patch: DecisivePatch | None
+    half_area: float
     patches: int
     lowering: int
     changing: int
@@ -102,86 +101,79 @@ class Explanation:
     @property
     def words(self) -> str:
         """The decisive patch and the effect of covering it, as text."""
-        hang, name = self.hang, self.explained.name
-        if hang is None and self.method == "grad-cam":
+        decisive, name = self.decisive_patch, self.explained.name
+        if decisive is None and self.method == "grad-cam":
             return f"no region: the Grad-CAM map of {name} is zero everywhere"
-        if hang is None:
+        if decisive is None:
             share = _percent(self.explained.probability)
             return f"no single patch: covering any one of them does not lower {name} from {share}"
-        becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
+        becomes = "stays" if decisive.predicted.index == self.top[0].index else "becomes"
         return (
-            f"the {hang.where}: with this patch covered, {name} goes from {_percent(hang.before)} to "
-            f"{_percent(hang.after)}; the prediction {becomes} {hang.said.name} "
-            f"({_percent(hang.said.probability)})"
+            f"the {decisive.where}: with this patch covered, {name} goes from {_percent(decisive.before)} to "
+            f"{_percent(decisive.after)}; the prediction {becomes} {decisive.predicted.name} "
+            f"({_percent(decisive.predicted.probability)})"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the pixels."""
+        """The explanation as a JSON object, without image and map."""
         height, width = self.image.shape[:2]
         return {
             "method": self.method,
             "size": [width, height],
-            "top": [asdict(one) for one in self.top],
+            "top": [asdict(top) for top in self.top],
             "explained": asdict(self.explained),
             "score": self.score,
             "map_range": [float(self.map.min()), float(self.map.max())],
-            "hang": asdict(self.hang) if self.hang else None,
-            "half_in": self.half_in,
+            "decisive_patch": asdict(self.decisive_patch) if self.decisive_patch else None,
+            "half_area": self.half_area,
             "patches": self.patches,
             "lowering": self.lowering,
             "changing": self.changing,
         }
 
 
-def explain(
-    model: Any,
+def explain_image(
+    model: Model,
     image: Any,
-    of: str | int | None = None,
-    *,
-    method: Method = "occlusion",
-    cover: Cover = "mean",
-    kind: Kind = "probability",
-    layer: str | None = None,
-    preprocess: str | Path | None = None,
+    target: str | int | None,
+    options: ExplainOptions,
     progress: Progress = silent,
 ) -> Explanation:
     """Explain a model's prediction on an image by a saliency map of one class.
 
     Args:
-        model: a model as `run` accepts it.
-        image: a file, or an image as a PIL image, array or tensor; the model's own preprocessing is applied.
-        of: the class to explain: its name, WordNet id or index; by default the predicted class.
-        method: `occlusion` covers the image patch by patch, for any model; `grad-cam` needs a torch module.
-        cover: for occlusion, `mean` (the image's mean colour) or `blur`.
-        kind: the score of the occlusion map, the class's `probability` or its `logit`.
-        layer: for Grad-CAM, the layer whose output is the feature maps; by default the last convolution.
-        preprocess: preset or TOML file with the model's preprocessing.
+        model: the model; its own preprocessing is applied.
+        image: a file, or an image as a PIL image, array or tensor.
+        target: the class to explain: its name, WordNet id or index; None for the predicted class.
+        options: method, cover, score and layer.
         progress: counts occluded patches.
 
     Raises:
         UserError: an argument is invalid.
     """
-    if method not in get_args(Method):
-        raise unknown_name("method", method, get_args(Method))
-    if layer is not None and method != "grad-cam":
+    if options.method not in get_args(Method):
+        raise unknown_name("method", options.method, get_args(Method))
+    if options.layer is not None and options.method != "grad-cam":
         raise UserError(
-            f"layer is '{layer}', but occlusion has no layers; use method grad-cam, or give no layer."
+            f"{option('layer')} is '{options.layer}', but occlusion has no layers; give "
+            f"{option('method', 'grad-cam')}, or no layer."
         )
-    loaded = load_model(model, preprocess)
-    target = None if of is None else find_class(loaded, of)
-    canvas = _seen(image, loaded)
-    if method == "occlusion":
-        return explain_seen(loaded, canvas, target, cover=cover, kind=kind, progress=progress)
-    return _by_gradient(loaded, canvas, target, cover, layer)
+    index = None if target is None else find_class(model, target)
+    pixels = _preprocessed(image, model)
+    if options.method == "occlusion":
+        return explain_preprocessed(
+            model, pixels, index, cover=options.cover, kind=options.score, progress=progress
+        )
+    return _by_gradient(model, pixels, index, options.cover, options.layer)
 
 
-def explain_seen(
+def explain_preprocessed(
     model: Model,
     image: Image,
     target: int | None = None,
     *,
     cover: Cover = "mean",
-    kind: Kind = "probability",
+    kind: ScoreKind = "probability",
     projection: Projection | None = None,
     name: Callable[[int], str] | None = None,
     progress: Progress = silent,
@@ -192,18 +184,18 @@ def explain_seen(
     classes are the model's outputs with its own names.
     """
     explainer = _Explainer(model, image, target, cover, projection, name or partial(class_name, model))
-    found = occlude(
+    occlusion = occlude(
         model, image, explainer.target, cover=cover, kind=kind, projection=projection, progress=progress
     )
-    best = int(found.falls.argmax())
+    best = int(occlusion.falls.argmax())
     return explainer.explained(
         "occlusion",
         kind,
-        found.map,
-        found.patches[best] if found.falls[best] > 0 else None,
-        len(found.patches),
-        int((found.falls > 0).sum()),
-        int((found.predicted != explainer.shares.argmax()).sum()),
+        occlusion.map,
+        occlusion.patches[best] if occlusion.falls[best] > 0 else None,
+        len(occlusion.patches),
+        int((occlusion.falls > 0).sum()),
+        int((occlusion.predicted != explainer.probabilities.argmax()).sum()),
     )
 
 
@@ -213,22 +205,21 @@ def _by_gradient(
     source = model.gradient_source
     if source is None:
         raise UserError(
-            f"grad-cam needs gradients, and {model.name} is of kind {model.kind}; use occlusion, or give "
-            "the torch module (module:factory or file.py:factory)."
+            f"grad-cam needs gradients, and {model.name} is of kind {model.kind}; give "
+            f"{option('method', 'occlusion')}, or the torch module (module:factory or file.py:factory)."
         )
-    from windtunnel.analysis.grad_cam import (
-        grad_cam,  # torch is imported already: the model is a torch module
-    )
+    # torch is imported already: the model is a torch module.
+    from windtunnel.analysis.grad_cam import grad_cam
 
     explainer = _Explainer(model, image, target, cover, None, partial(class_name, model))
-    found = grad_cam(source, image, explainer.target, layer)
-    patches = patches_of(*image.shape[:2]) if found.max() > 0 else []
-    patch = max(patches, key=lambda one: float(inside(found, one).mean()), default=None)
-    return explainer.explained("grad-cam", None, found, patch)
+    saliency = grad_cam(source, image, explainer.target, layer)
+    patches = patches_of(*image.shape[:2]) if saliency.max() > 0 else []
+    strongest = max(patches, key=lambda patch: float(inside(saliency, patch).mean()), default=None)
+    return explainer.explained("grad-cam", None, saliency, strongest)
 
 
 class _Explainer:
-    """A model, an image and a class, which all methods have in common."""
+    """A model, an image and a class: the parts of an explanation that are the same for every method."""
 
     def __init__(
         self,
@@ -241,60 +232,63 @@ class _Explainer:
     ) -> None:
         self._model, self._image, self._cover, self._projection = model, image, cover, projection
         self._name = name
-        self.shares = self._shares_of(image)
-        self.target = int(self.shares.argmax()) if target is None else target
+        self.probabilities = self._predict(image)
+        self.target = int(self.probabilities.argmax()) if target is None else target
 
     def explained(
         self,
         method: Method,
-        score: Kind | None,
-        found: NDArray[np.float64],
+        score: ScoreKind | None,
+        saliency: NDArray[np.float64],
         patch: Window | None,
         patches: int = 0,
         lowering: int = 0,
         changing: int = 0,
     ) -> Explanation:
         """The explanation for a map and the patch that the class depends on most, if there is one."""
-        best = np.argsort(-self.shares, kind="stable")[:TOP]
+        known = self.probabilities
+        best = np.argsort(-known, kind="stable")[:TOP]
         return Explanation(
             method,
             self._image,
-            tuple(self._answer(self.shares, int(index)) for index in best if self.shares[index] > 0),
-            self._answer(self.shares, self.target),
+            tuple(self._class_probability(known, int(index)) for index in best if known[index] > 0),
+            self._class_probability(known, self.target),
             score,
-            found,
-            self._hang(patch) if patch else None,
-            half_in(found),
+            saliency,
+            self._decisive_patch(patch) if patch else None,
+            half_area(saliency),
             patches,
             lowering,
             changing,
         )
 
-    def _hang(self, patch: Window) -> DecisivePatch:
+    def _decisive_patch(self, patch: Window) -> DecisivePatch:
         covered = cover_patch(self._image, covered_image(self._image, self._cover), patch)
-        after = self._shares_of(covered)
-        where = _where(patch, *self._image.shape[:2])
-        before, now = float(self.shares[self.target]), float(after[self.target])
-        return DecisivePatch(patch, where, before, now, self._answer(after, int(after.argmax())))
+        after = self._predict(covered)
+        return DecisivePatch(
+            patch,
+            _where(patch, *self._image.shape[:2]),
+            float(self.probabilities[self.target]),
+            float(after[self.target]),
+            self._class_probability(after, int(after.argmax())),
+        )
 
-    def _shares_of(self, image: Image) -> NDArray[np.float64]:
-        shares: NDArray[np.float64] = class_scores(self._model, image[None], "probability", self._projection)[
-            0
-        ]
-        return shares
+    def _predict(self, image: Image) -> NDArray[np.float64]:
+        """The probabilities of all classes."""
+        return np.asarray(class_scores(self._model, image[None], "probability", self._projection)[0])
 
-    def _answer(self, shares: NDArray[np.float64], index: int) -> ClassProbability:
-        return ClassProbability(index, self._name(index), float(shares[index]))
+    def _class_probability(self, probabilities: NDArray[np.float64], index: int) -> ClassProbability:
+        return ClassProbability(index, self._name(index), float(probabilities[index]))
 
 
-def half_in(values: NDArray[np.float64]) -> float:
+def half_area(values: NDArray[np.float64]) -> float:
     """The smallest share of pixels that contains half of the sum of all positive values; 1 without any."""
     positive = np.sort(values[values > 0])[::-1]
     if not len(positive):
         return 1.0
-    held = np.cumsum(positive)
+    sums = np.cumsum(positive)
     # Half, with a tolerance for rounding of the sum.
-    return float(np.searchsorted(held, held[-1] / 2 * (1 - 1e-12)) + 1) / values.size
+    return float(np.searchsorted(sums, sums[-1] / 2 * (1 - 1e-12)) + 1) / values.size
 
 
 def find_class(model: Model, wanted: str | int) -> int:
@@ -311,16 +305,19 @@ def find_class(model: Model, wanted: str | int) -> int:
             f"{model.class_count - 1}."
         )
     synonyms = imagenet_synonyms()
-    known = [[name, *synonyms.get(name, ())] for name in names]
-    found = [index for index, all_ in enumerate(known) if text.lower() in (one.lower() for one in all_)]
-    if len(found) > 1:
-        which = ", ".join(f"{names[index]} ({index})" for index in found)
+    matches = [
+        index
+        for index, name in enumerate(names)
+        if text.lower() in (known.lower() for known in (name, *synonyms.get(name, ())))
+    ]
+    if len(matches) > 1:
+        which = ", ".join(f"{names[index]} ({index})" for index in matches)
         raise UserError(
-            f"{len(found)} classes of {model.name} have the name '{text}': {which}; give the index."
+            f"{len(matches)} classes of {model.name} have the name '{text}': {which}; give the index."
         )
-    if not found:
+    if not matches:
         raise unknown_name(f"class of {model.name}", text, {class_name(model, n) for n in range(len(names))})
-    return found[0]
+    return matches[0]
 
 
 def class_name(model: Model, index: int) -> str:
@@ -338,7 +335,7 @@ def _names(model: Model) -> tuple[str, ...]:
     return tuple(map(str, range(model.class_count)))
 
 
-def _seen(image: Any, model: Model) -> Image:
+def _preprocessed(image: Any, model: Model) -> Image:
     """An image after the model's own preprocessing."""
     geometry = model.preprocess.geometry
     content: bytes | Image

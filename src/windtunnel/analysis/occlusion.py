@@ -10,7 +10,7 @@ patches end at the border. Occlusion works for any model, since it needs only pr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import cv2
 import numpy as np
@@ -23,9 +23,7 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.kernels.window import Window
 from windtunnel.models import Model
 from windtunnel.models.memory import predict_within_memory
-
-Cover = Literal["mean", "blur"]
-Kind = Literal["probability", "logit"]
+from windtunnel.options.explain import Cover, ScoreKind
 
 # Patch size and stride as shares of the short side.
 PATCH = 32 / 224
@@ -73,7 +71,7 @@ def occlude(
     target: int,
     *,
     cover: Cover = "mean",
-    kind: Kind = "probability",
+    kind: ScoreKind = "probability",
     projection: Projection | None = None,
     progress: Progress = silent,
 ) -> Occlusion:
@@ -94,9 +92,8 @@ def occlude(
     after, predicted = [], []
     for start in range(0, len(patches), model.batch):
         batch = patches[start : start + model.batch]
-        scores = class_scores(
-            model, np.stack([cover_patch(image, covering, patch) for patch in batch]), kind, projection
-        )
+        covered = np.stack([cover_patch(image, covering, patch) for patch in batch])
+        scores = class_scores(model, covered, kind, projection)
         after.append(scores[:, target])
         predicted.append(scores.argmax(axis=1))
         progress(len(batch), len(patches))
@@ -136,11 +133,11 @@ def cover_patch(image: Image, covering: Image, patch: Window) -> Image:
 
 
 def class_scores(
-    model: Model, images: Image, kind: Kind = "probability", projection: Projection | None = None
+    model: Model, images: Image, kind: ScoreKind = "probability", projection: Projection | None = None
 ) -> NDArray[np.float64]:
     """Scores (n, classes) of a batch; masked classes have probability 0 or logit minus infinity."""
-    if kind not in get_args(Kind):
-        raise unknown_name("score", kind, get_args(Kind))
+    if kind not in get_args(ScoreKind):
+        raise unknown_name("score", kind, get_args(ScoreKind))
     if kind == "logit" and model.outputs != "logits":
         raise UserError(f"{model.name} outputs {model.outputs}, not logits; explain the probability.")
     projection = projection or Projection()

@@ -1,38 +1,137 @@
-"""The verbs of the command line, in Python, and the types of their results."""
+"""The verbs of the command line, in Python, and the types of their results.
 
-from windtunnel.analysis.comparison import Comparison as Comparison
-from windtunnel.analysis.gate import Gate as Gate
-from windtunnel.analysis.multi_run import Several as Several
-from windtunnel.analysis.public_placement import Placed as Placed
-from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
-from windtunnel.api.comparing import compare as compare
-from windtunnel.api.comparing import gate as gate
-from windtunnel.api.comparing import omitted_slices as omitted_slices
-from windtunnel.api.comparing import slices as slices
-from windtunnel.api.listing import KINDS as KINDS
-from windtunnel.api.listing import PUBLISHED_METRICS as PUBLISHED_METRICS
-from windtunnel.api.listing import list_plugins as list_plugins
-from windtunnel.api.listing import published_sources as published_sources
-from windtunnel.api.making import PreparedSet as PreparedSet
-from windtunnel.api.making import make_set as make_set
-from windtunnel.api.making import prepare_set as prepare_set
-from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
-from windtunnel.api.reporting import place_among_public as place_among_public
-from windtunnel.api.reporting import summarise_runs as summarise_runs
-from windtunnel.api.reporting import write_report as write_report
-from windtunnel.api.running import PreparedRuns as PreparedRuns
-from windtunnel.api.running import check_free as check_free
-from windtunnel.api.running import include_plugins as include_plugins
-from windtunnel.api.running import plan as plan
-from windtunnel.api.running import prepare as prepare
-from windtunnel.api.running import run as run
-from windtunnel.api.running import run_models as run_models
-from windtunnel.api.scoring import score_predictions as score_predictions
-from windtunnel.engine.cost import storage_bytes as storage_bytes
-from windtunnel.engine.estimate import Expected as Expected
-from windtunnel.engine.execution import PlannedRun as PlannedRun
-from windtunnel.make.plan import MakePlan as MakePlan
-from windtunnel.metrics.published_figures import published_models as published_models
-from windtunnel.metrics.slices import Omitted as Omitted
-from windtunnel.metrics.slices import Slice as Slice
-from windtunnel.report.files import Written as Written
+Each name is imported on first use: a command loads only the modules that it needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windtunnel.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from windtunnel.analysis.comparison import Comparison as Comparison
+    from windtunnel.analysis.diagnosis import Diagnosis as Diagnosis
+    from windtunnel.analysis.distance import Distance as Distance
+    from windtunnel.analysis.distance import ImageSet as ImageSet
+    from windtunnel.analysis.distance import OverSplits as OverSplits
+    from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
+    from windtunnel.analysis.doctor_trials import Gain as Gain
+    from windtunnel.analysis.explain import Explanation as Explanation
+    from windtunnel.analysis.gate import Gate as Gate
+    from windtunnel.analysis.multi_run import Several as Several
+    from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
+    from windtunnel.api.comparing import compare as compare
+    from windtunnel.api.comparing import gate as gate
+    from windtunnel.api.comparing import omitted_slices as omitted_slices
+    from windtunnel.api.comparing import slices as slices
+    from windtunnel.api.diagnosing import DoctorResult as DoctorResult
+    from windtunnel.api.diagnosing import check_writable as check_writable
+    from windtunnel.api.diagnosing import doctor as doctor
+    from windtunnel.api.explaining import explain as explain
+    from windtunnel.api.explaining import explanation_path as explanation_path
+    from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.inspecting import distance as distance
+    from windtunnel.api.inspecting import inspect_dataset as inspect_dataset
+    from windtunnel.api.labelling import ImagenetMap as ImagenetMap
+    from windtunnel.api.labelling import map_imagenet_classes as map_imagenet_classes
+    from windtunnel.api.listing import KINDS as KINDS
+    from windtunnel.api.listing import PUBLISHED_METRICS as PUBLISHED_METRICS
+    from windtunnel.api.listing import list_plugins as list_plugins
+    from windtunnel.api.listing import published_sources as published_sources
+    from windtunnel.api.making import PreparedSet as PreparedSet
+    from windtunnel.api.making import make_set as make_set
+    from windtunnel.api.making import prepare_set as prepare_set
+    from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
+    from windtunnel.api.reporting import place_among_public as place_among_public
+    from windtunnel.api.reporting import summarise_runs as summarise_runs
+    from windtunnel.api.reporting import write_report as write_report
+    from windtunnel.api.running import PreparedRuns as PreparedRuns
+    from windtunnel.api.running import check_free as check_free
+    from windtunnel.api.running import include_plugins as include_plugins
+    from windtunnel.api.running import plan as plan
+    from windtunnel.api.running import prepare as prepare
+    from windtunnel.api.running import run as run
+    from windtunnel.api.running import run_models as run_models
+    from windtunnel.api.scoring import score_predictions as score_predictions
+    from windtunnel.api.units import Gallery as Gallery
+    from windtunnel.api.units import GoldenDigest as GoldenDigest
+    from windtunnel.api.units import WarmedUp as WarmedUp
+    from windtunnel.api.units import golden_digests as golden_digests
+    from windtunnel.api.units import make_gallery as make_gallery
+    from windtunnel.api.units import show as show
+    from windtunnel.api.units import warmup as warmup
+    from windtunnel.data.inspection import Inspection as Inspection
+    from windtunnel.engine.cost import storage_bytes as storage_bytes
+    from windtunnel.engine.estimate import Expected as Expected
+    from windtunnel.engine.execution import PlannedRun as PlannedRun
+    from windtunnel.make.plan import MakePlan as MakePlan
+    from windtunnel.make.verification import Verification as Verification
+    from windtunnel.metrics.published_figures import published_models as published_models
+    from windtunnel.metrics.slices import Omitted as Omitted
+    from windtunnel.metrics.slices import Slice as Slice
+    from windtunnel.models import load_model as load_model
+    from windtunnel.report.files import Written as Written
+    from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
+
+# The names of each module.
+_NAMES = {
+    "windtunnel.analysis.comparison": ("Comparison",),
+    "windtunnel.analysis.diagnosis": ("Diagnosis",),
+    "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
+    "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
+    "windtunnel.analysis.explain": ("Explanation",),
+    "windtunnel.analysis.gate": ("Gate",),
+    "windtunnel.analysis.multi_run": ("Several",),
+    "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
+    "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
+    "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
+    "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
+    "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
+    "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
+    "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.reporting": (
+        "kind_of_run_needed",
+        "place_among_public",
+        "summarise_runs",
+        "write_report",
+    ),
+    "windtunnel.api.running": (
+        "PreparedRuns",
+        "check_free",
+        "include_plugins",
+        "plan",
+        "prepare",
+        "run",
+        "run_models",
+    ),
+    "windtunnel.api.scoring": ("score_predictions",),
+    "windtunnel.api.units": (
+        "Gallery",
+        "GoldenDigest",
+        "WarmedUp",
+        "golden_digests",
+        "make_gallery",
+        "show",
+        "warmup",
+    ),
+    "windtunnel.data.inspection": ("Inspection",),
+    "windtunnel.engine.cost": ("storage_bytes",),
+    "windtunnel.engine.estimate": ("Expected",),
+    "windtunnel.engine.execution": ("PlannedRun",),
+    "windtunnel.make.plan": ("MakePlan",),
+    "windtunnel.make.verification": ("Verification",),
+    "windtunnel.metrics.published_figures": ("published_models",),
+    "windtunnel.metrics.slices": ("Omitted", "Slice"),
+    "windtunnel.models": ("load_model",),
+    "windtunnel.report.files": ("Written",),
+    "windtunnel.sequences": ("SEQUENCE_PREFIX",),
+}
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__, {name: module for module, names in _NAMES.items() for name in names}
+    )

@@ -1,4 +1,4 @@
-"""What there is, by name: plug-ins of every kind, presets and published results."""
+"""List plug-ins of every kind, presets and published results."""
 
 from __future__ import annotations
 
@@ -62,34 +62,34 @@ def _sequences() -> list[dict[str, Any]]:
 def _decoders() -> list[dict[str, Any]]:
     return [
         {
-            "name": one.name,
-            "library": one.library,
-            "formats": one.formats_text or "all",
-            "help": one.help,
-            "needs": one.needs,
-            "scales": one.scales,
+            "name": decoder.name,
+            "library": decoder.library,
+            "formats": decoder.formats_text or "all",
+            "help": decoder.help,
+            "needs": decoder.needs,
+            "scales": decoder.scales,
         }
-        for one in decoders()
+        for decoder in decoders()
     ]
 
 
 def _resizers() -> list[dict[str, Any]]:
     return [
-        {"name": name, "library": one.library, "help": one.help, "needs": one.needs}
-        for one in libraries()
-        for name in one.resizers
+        {"name": name, "library": library.library, "help": library.help, "needs": library.needs}
+        for library in libraries()
+        for name in library.resizers
     ]
 
 
 def _codecs() -> list[dict[str, Any]]:
     return [
         {
-            "name": one.written,
-            "suffix": one.suffix,
-            "lossless": one.lossless,
-            "help": one.help,
+            "name": codec.written,
+            "suffix": codec.suffix,
+            "lossless": codec.lossless,
+            "help": codec.help,
         }
-        for one in CODECS.all()
+        for codec in CODECS.all()
     ]
 
 
@@ -172,10 +172,10 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 
 def published_sources() -> dict[str, Source]:
-    """Where published results come from, and what they were measured on."""
+    """The sources of published results, and the data they were measured on."""
     return sources()
 
 
 def list_plugins(kind: str) -> list[dict[str, Any]]:
-    """Every plug-in of a kind, one of KINDS, as a row of facts."""
+    """Every plug-in of a kind (one of KINDS) as a row of facts."""
     return KINDS[kind]()

@@ -1,4 +1,4 @@
-"""Make a corrupted dataset on disk."""
+"""Write corrupted datasets, and verify them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from windtunnel.data.manifest import Manifest
 from windtunnel.engine.executors import Workers, checked_executor, usable_workers
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.plan import MakePlan, plan_make
+from windtunnel.make.verification import Verification, verify
 from windtunnel.options import MakeOptions
 from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
@@ -27,19 +28,19 @@ def make_set(
     progress: Progress = silent,
     **changes: Any,
 ) -> Path:
-    """Write a corrupted dataset in a published layout; continue or repair what is there.
+    """Write a corrupted dataset in a published layout; an existing one is continued and repaired.
 
     Args:
         suite: `imagenet-c` or `imagenet-p` (with their four extra units, as published), `imagenet-s`, another
             suite, or a TOML file.
         data: the clean images.
         out: the set's folder.
-        options: how to make it; see `windtunnel.options.MakeOptions`.
+        options: layout, units and other options; see `windtunnel.options.MakeOptions`.
         progress: counts written images.
         changes: single options by name, such as `layout="arrays"`; they override `options`.
 
     Returns:
-        The set's folder; `open_dataset` and `run` take it as it is.
+        The set's folder, which `open_dataset` and `run` accept.
     """
     prepared = prepare_set(suite, data, out, options.with_changes(changes))
     prepared.make(prepared.default_workers, progress)
@@ -56,7 +57,7 @@ class PreparedSet:
 
     @property
     def workers(self) -> int:
-        """As many workers as asked for, or one per processor core; at most one per chunk."""
+        """The number of workers: as requested, or one per processor core; at most one per chunk."""
         asked, portable = self.options, self.plan.dataset.portable
         return usable_workers(
             len(self.plan.chunks), asked.workers, asked.executor, asked.address, portable=portable
@@ -64,13 +65,13 @@ class PreparedSet:
 
     @property
     def default_workers(self) -> int:
-        """As many workers as asked for; else one, or all that a named executor has."""
+        """The number of workers in Python: as requested, else one, or all of a named executor."""
         if self.options.workers is not None:
             return self.options.workers
         return 1 if self.options.executor is None else self.workers
 
     def make(self, workers: int, progress: Progress = silent, checking: Progress = silent) -> Manifest:
-        """Write what is missing or damaged; `checking` counts stored chunks that were checked."""
+        """Write missing and damaged chunks; `checking` counts stored chunks that were verified."""
         return make(
             self.plan,
             self.folder,
@@ -88,9 +89,19 @@ def prepare_set(
     options: MakeOptions,
     progress: Progress = silent,
 ) -> PreparedSet:
-    """Check what a set is made of and plan it; `make` of the result does the work."""
+    """Check the inputs of a set and plan it; the method `make` of the result writes it."""
     include_files(options.include)
     checked_executor(options.executor, options.address)
     planned = plan_make(suite, open_dataset(data), options, progress)
     check_target(planned, Path(out))
     return PreparedSet(planned, Path(out), options)
+
+
+def verify_set(folder: str | Path, *, progress: Progress = silent) -> Verification:
+    """Compare every file of a made set with its checksum; nothing is changed.
+
+    Args:
+        folder: a folder that `make_set` wrote.
+        progress: counts checked files.
+    """
+    return verify(Path(folder), progress)

@@ -19,12 +19,12 @@ from windtunnel.runs import Run, scored_runs
 
 
 def summarise_runs(runs: Sequence[Run | str | Path], public: str | Path | None = None) -> Several:
-    """Several runs for one report: compared with the first, or by shift where they are of several suites."""
+    """Several runs for one report: compared with the first one, or listed by shift for several suites."""
     return several(*scored_runs(runs), public=public)
 
 
 def place_among_public(run: Run, public: str | Path) -> list[Placed]:
-    """A run over a natural set among the models of public result tables."""
+    """The position of a run over a natural set among the models of public result tables."""
     return list(place_runs([run.scoring], public))
 
 
@@ -43,8 +43,8 @@ def write_report(
         run: a finished run.
         scores: its scores.
         model: the run's model, to add saliency maps for the misclassified images that are shown.
-        preprocess: as the run had it.
-        placed: the run among public models.
+        preprocess: the preprocessing of the run, if it was given.
+        placed: the run's position among public models.
         progress: counts occluded patches.
     """
     maps: Explain = explain_nothing
@@ -54,7 +54,7 @@ def write_report(
 
 
 def kind_of_run_needed(run: Run, metric: str) -> str:
-    """The kind of run that a metric of OOD scores or frame sets needs, or "" where this run is of it."""
+    """The kind of run that a metric of OOD scores or frame sets needs, or "" if this run is of that kind."""
     known = metric_of(metric)
     if known is None or not {"ood scores", "frame sets"} & set(known.needs):
         return ""

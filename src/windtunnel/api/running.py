@@ -34,7 +34,7 @@ from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
 
-# Options of suites that make images, besides `settings`.
+# Options that apply to suites of corrupted images only; so does `settings`.
 MAKING = ("only", "edition", "difficulty", "codec")
 
 
@@ -63,23 +63,24 @@ def run(
     progress: bool | Progress | None = None,
     **changes: Any,
 ) -> Run:
-    """Run a suite: one model on one dataset under many conditions; continue where it stopped before.
+    """Run a suite: one model on one dataset under many conditions; a stopped run is continued.
 
     Args:
         model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
         data: folder, table, archive or array file, a Dataset, or `demo`.
-        suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished or natural set is.
-        options: how to run; see `windtunnel.options.RunOptions`.
-        progress: True shows the expected time and a progress bar (plain lines on standard error where there
-            is no terminal); None shows them in notebooks only; a function is called as work goes on, with
-            (predictions done since the last call, predictions in all, images failed since the last call).
+        suite: a suite's name or TOML file; None for imagenet-c-quick, or the suite of a precomputed or
+            natural set.
+        options: units, images, seed and other options; see `windtunnel.options.RunOptions`.
+        progress: True shows the expected time and a progress bar (plain lines on standard error without a
+            terminal). None shows them in notebooks only. A function is called repeatedly with
+            (predictions since the last call, all predictions, images failed since the last call).
         changes: single options by name, such as `seed=3` or `only=["fog"]`; they override `options`.
 
     Returns:
         The finished run.
 
     Raises:
-        UserError: something given does not fit; nothing was predicted.
+        UserError: an argument is invalid; nothing was predicted.
     """
     from windtunnel.core.progress_bar import shown
 
@@ -121,7 +122,7 @@ class PreparedRuns:
 
     @property
     def workers(self) -> int:
-        """As many workers as asked for, or one per processor core; at most one per shard."""
+        """The number of workers: as requested, or one per processor core; at most one per shard."""
         asked, plan = self.options, self.runs[0].plan
         return usable_workers(
             len(plan.chunks), asked.workers, asked.executor, asked.address, portable=plan.dataset.portable
@@ -129,13 +130,13 @@ class PreparedRuns:
 
     @property
     def default_workers(self) -> int:
-        """As many workers as asked for; else one, or all that a named executor has."""
+        """The number of workers in Python: as requested, else one, or all of a named executor."""
         if self.options.workers is not None:
             return self.options.workers
         return 1 if self.options.executor is None else self.workers
 
     def expected_time(self) -> Expected | None:
-        """The expected duration of the rest, from making and predicting a few images."""
+        """The expected time of the remaining work, measured on a few images."""
         return expected_time(self.runs, self._workers(self.workers), included_files())
 
     def execute(
@@ -144,7 +145,7 @@ class PreparedRuns:
         progress: Progress = silent,
         expect: Callable[[Expected], None] | None = None,
     ) -> tuple[Run, ...]:
-        """Do what is missing; `expect` is called with the expected time as soon as it is known."""
+        """Make the missing predictions; `expect` receives the expected time as soon as it is known."""
         execute(
             self.runs,
             workers=self._workers(workers),
@@ -168,9 +169,9 @@ def prepare(
     *,
     all_workers: bool = False,
 ) -> PreparedRuns:
-    """Check the inputs of a run with one or several models and plan it; `execute` does the work.
+    """Check the inputs of one or several models and plan them; the method `execute` of the result runs them.
 
-    `all_workers` is whether a time budget counts on all workers unless a number is given.
+    With `all_workers`, a time budget assumes all workers unless a number is given.
     """
     if options.out == "":
         raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
@@ -265,7 +266,7 @@ def _folders(plans: Sequence[Plan], out: str | Path | None) -> list[Path]:
 
 
 def include_plugins(files: Iterable[str | Path]) -> None:
-    """Register the plug-ins of the user's own files; workers get them too."""
+    """Register the plug-ins of the user's own files, also in worker processes."""
     include_files(files)
 
 
@@ -275,17 +276,18 @@ def check_free(folder: str | Path) -> None:
 
 
 def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bool) -> Suite:
-    """The suite with the units, edition, difficulty and codec that were asked for."""
+    """The suite with the requested units, edition, difficulty and codec."""
     edition, difficulty, codec = options.edition, options.difficulty, options.codec
     if codec is not None and dataset.precomputed:
         raise UserError(
-            f"{option('codec')} stores images anew; those of {dataset.location} are stored already."
+            f"{option('codec')} applies to images that windtunnel makes; those of {dataset.location} are "
+            "already stored. Leave it out."
         )
     changed = any(value is not None for value in (edition, difficulty, codec))
     if suite.natural and (options.only or options.settings or changed):
         raise UserError(
-            f"Suite {suite.name} scores images as they are; {', '.join(map(option, MAKING))} and "
-            f"{option('settings')} belong to suites that make them."
+            f"Suite {suite.name} scores images unchanged; {', '.join(map(option, MAKING))} and "
+            f"{option('settings')} apply to suites of corrupted images only. Leave them out."
         )
     if options.only:
         suite = suite.only(options.only)

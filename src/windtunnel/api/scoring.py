@@ -22,17 +22,17 @@ def score_predictions(
     progress: Progress = silent,
     **changes: Any,
 ) -> Run:
-    """Make a run of predictions that come from elsewhere; report, compare and metrics then work as usual.
+    """Make a run folder from predictions made elsewhere, for scores, reports and comparisons.
 
     Args:
         predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
-            the scores of every class, or the best few classes. Rows of images that the data has and the run
+            the scores of all classes, or the top classes. Rows of images that the data contains and the run
             does not score are ignored and counted; rows of unknown images are refused.
-        data: the images they are of.
-        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
-            natural set is. Conditions without any prediction are reported and left out.
-        options: how to score them; see `windtunnel.options.ScoreOptions`. With `clean`, predictions of the
-            clean images of a natural set have the ids `clean/...`.
+        data: the images of the predictions.
+        suite: the suite of their conditions; by default imagenet-c, or the suite of a precomputed or natural
+            set. Conditions without any prediction are reported and left out.
+        options: outputs, label map and other options; see `windtunnel.options.ScoreOptions`. With `clean`,
+            predictions on the clean images of a natural set have the ids `clean/...`.
         progress: counts surveyed images.
         changes: single options by name, such as `partial=True`; they override `options`.
     """

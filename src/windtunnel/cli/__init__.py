@@ -1,4 +1,4 @@
-"""The command line: one file per command, each thin over the library."""
+"""The command line: one file per command; each parses, calls `windtunnel.api` and prints."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.interruption import Interrupted, raise_on_termination
 from windtunnel.core.option_names import Value, spelled_by
 
-# Command to the module that holds it, and its line in the help; a module is imported when its command is
-# used.
+# The module of each command, imported when the command is used, and its line in the help.
 COMMANDS = {
     "compare": ("windtunnel.cli.compare", "Compare finished runs with the first one, image by image."),
     "data": ("windtunnel.cli.data", "Inspect datasets and verify made ones."),
@@ -41,14 +40,14 @@ COMMANDS = {
     "warmup": ("windtunnel.cli.warmup", "Compile and cache all corruptions ahead of time."),
 }
 
-# The variable by which shells ask for completions.
+# The environment variable by which shells request completions.
 COMPLETION = "_WINDTUNNEL_COMPLETE"
 
 EXIT_USER_ERROR = 2
 EXIT_CRASH = 70
 EXIT_SIGNAL = 128  # plus the number of the signal
 
-# What the system says of a path that the user can change.
+# Errors of the operating system that another path may solve.
 PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
 
 
@@ -91,7 +90,10 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; every mistake ends in one line and an exit code that says whose it is."""
+    """Run the command line and exit: 0, 2 for a user error, 70 for a crash, 130 if interrupted.
+
+    Every error is one line.
+    """
     if instruction := os.environ.get(COMPLETION):
         from click.shell_completion import shell_complete
 
@@ -101,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _as_option(name: str, value: Value) -> str:
-    """An option as the command line spells it; the records are imported only if a message names one."""
+    """An option as the command line spells it; the records are imported only for a message with options."""
     from windtunnel.options.command_line import as_option
 
     return as_option(name, value)
@@ -121,18 +123,18 @@ def _run(arguments: Sequence[str] | None) -> None:
     except UserError as error:
         _stop(f"error: {error}", EXIT_USER_ERROR)
     except click.ClickException as error:
-        # Click's own message takes three lines; the first says it all.
+        # Click's own message has three lines; the first is sufficient.
         command = getattr(getattr(error, "ctx", None), "command_path", None)
         _stop(f"error: {error.format_message()} ({command or _command_path(given)} --help)", EXIT_USER_ERROR)
     except (KeyboardInterrupt, click.Abort) as error:
-        _stop(f"stopped. {_kept(error)}{_again(given)}", EXIT_SIGNAL + _signal_of(error))
+        _stop(f"stopped. {_stored_work(error)}{_command_line(given)}", EXIT_SIGNAL + _signal_of(error))
     except RunFailed as error:
-        _stop(f"failed: {error}. {_kept(error)}{_again(given)}", EXIT_CRASH)
+        _stop(f"failed: {error}. {_stored_work(error)}{_command_line(given)}", EXIT_CRASH)
     except BrokenPipeError:
-        # Whoever read our output has had enough (| head); that is no failure.
+        # The reader closed the pipe, as in `windtunnel list | head`: not a failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:  # the last door: a path that does not serve, or a defect of ours
+    except Exception as error:  # an unusable path, or a defect of windtunnel
         if isinstance(error, OSError) and error.errno in PATH_ERRORS:
             _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR)
         if os.environ.get("WINDTUNNEL_TRACEBACK"):
@@ -140,32 +142,32 @@ def _run(arguments: Sequence[str] | None) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]
         _stop(
             f"crashed: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno}). "
-            f"{_kept(error)}{_again(given)} (WINDTUNNEL_TRACEBACK=1 shows more)",
+            f"{_stored_work(error)}{_command_line(given)} (WINDTUNNEL_TRACEBACK=1 prints the traceback)",
             EXIT_CRASH,
         )
     sys.exit(0)
 
 
 def _command_path(arguments: Sequence[str]) -> str:
-    """The command that arguments name, with its group: Click's parser raises some errors without it."""
+    """The command in the arguments, with its group; some errors of Click's parser do not contain it."""
     path = ["windtunnel"]
     command: click.Group = cli
     for word in arguments:
-        found = command.get_command(click.Context(command), word)
-        if found is None:
+        subcommand = command.get_command(click.Context(command), word)
+        if subcommand is None:
             break
         path.append(word)
-        if not isinstance(found, click.Group):
+        if not isinstance(subcommand, click.Group):
             break
-        command = found
+        command = subcommand
     return " ".join(path)
 
 
-def _kept(error: BaseException) -> str:
-    """What the work that an exception stopped has stored, where it stores anything, and how to repeat it."""
-    # Click raises its own exception for Ctrl-C, from the one that holds the notes.
-    notes = [note for one in (error, error.__context__) for note in getattr(one, "__notes__", ())]
-    return f"{' '.join(notes)} To go on: " if notes else "To run it again: "
+def _stored_work(error: BaseException) -> str:
+    """What was stored before an exception, if anything, and the words before the command to repeat."""
+    # Click raises its own exception for Ctrl-C; the notes belong to the exception before it.
+    notes = [note for raised in (error, error.__context__) for note in getattr(raised, "__notes__", ())]
+    return f"{' '.join(notes)} To continue: " if notes else "To run it again: "
 
 
 def _signal_of(error: BaseException) -> int:
@@ -174,7 +176,7 @@ def _signal_of(error: BaseException) -> int:
     return found[0].signal if found else int(signal.SIGINT)
 
 
-def _again(arguments: Sequence[str]) -> str:
+def _command_line(arguments: Sequence[str]) -> str:
     return shlex.join(["windtunnel", *arguments])
 
 

@@ -1,4 +1,4 @@
-"""windtunnel compare: runs side by side, what changed and how surely."""
+"""windtunnel compare: compare finished runs with the first one."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ CHANGED_SHOWN = 20
 @click.option("--csv", "as_csv", is_flag=True, help="Print every difference as CSV.")
 @click.option("--flips", metavar="FILE.csv", help="Write every image that flipped to a CSV file.")
 def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: bool, flips: str | None) -> None:
-    """Compare finished run folders with the first of them, image by image.
+    """Compare finished run folders with the first one, image by image.
 
-    Differences are RUN - BASE in percentage points with 95 % intervals, the image being the unit;
-    conditions that changed are those whose p is at most 5 % after Holm's adjustment over the conditions of
-    one metric and one run; several metrics or runs are not adjusted for each other. Runs with other seeds, or
-    with under 90 % of images in common, are compared without pairs, and that is said.
+    Differences are RUN - BASE in percentage points, with 95 % confidence intervals over images. A condition
+    has changed if its p-value is at most 5 % after Holm's adjustment over the conditions of one metric and
+    one run. Metrics and runs are not adjusted for each other. Runs with different seeds, or with less than
+    90 % of images in common, are compared without pairing, and a line states it.
 
     \b
     Example:
@@ -47,27 +47,31 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    found = api.compare(*(load_run(run, group=group) for run in runs))
+    comparison = api.compare(*(load_run(run, group=group) for run in runs))
     if flips:
-        if found.unpaired_because:
-            raise UserError(f"--flips needs the same images: {found.unpaired_because}.")
-        Path(flips).write_text(flips_csv(found), encoding="utf-8")
+        if comparison.unpaired_because:
+            raise UserError(
+                f"--flips needs the same images in all runs: {comparison.unpaired_because}. Leave it out, or "
+                "give runs on the same images."
+            )
+        Path(flips).write_text(flips_csv(comparison), encoding="utf-8")
     if as_json:
-        print_json(comparison_document(found))
+        print_json(comparison_document(comparison))
     elif as_csv:
-        click.echo(comparison_csv(found), nl=False)
+        click.echo(comparison_csv(comparison), nl=False)
     else:
-        show(Console(), found)
+        print_comparison(Console(), comparison)
 
 
-def show(console: Console, found: api.Comparison) -> None:
-    """Print a comparison for people."""
-    names = run_names(found)
-    print_lines(console, summary_lines(found))
-    print_table(console, ["", *names, *(f"{name} - {names[0]}" for name in names[1:])], headline_rows(found))
+def print_comparison(console: Console, comparison: api.Comparison) -> None:
+    """Print the summary, the headline scores and the changed conditions."""
+    names = run_names(comparison)
+    print_lines(console, summary_lines(comparison))
+    header = ["", *names, *(f"{name} - {names[0]}" for name in names[1:])]
+    print_table(console, header, headline_rows(comparison))
     for other in range(1, len(names)):
-        rows = changed_rows(found, other)
+        rows = changed_rows(comparison, other)
         if rows:
-            print_table(console, changed_columns(found, other), rows[:CHANGED_SHOWN])
+            print_table(console, changed_columns(comparison, other), rows[:CHANGED_SHOWN])
             if len(rows) > CHANGED_SHOWN:
                 console.print(f"and {len(rows) - CHANGED_SHOWN} more (--csv)")

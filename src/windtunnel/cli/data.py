@@ -1,30 +1,30 @@
-"""windtunnel data: look at a data set before using it, and check one that was made."""
+"""windtunnel data: inspect datasets and verify made ones."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 from rich.console import Console
 
+from windtunnel import api
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
-from windtunnel.data.inspection import Inspection, inspect
-from windtunnel.data.single_condition import open_as_run_reads
-from windtunnel.make.verification import Verification, verify
-from windtunnel.sequences import SEQUENCE_PREFIX
 
 EXIT_DAMAGED = 1
-DAMAGE_SHOWN = 20
+# Numbers of image ids and files that are listed.
+ROTATED_SHOWN = 5
+UNREADABLE_SHOWN = 20
+DAMAGED_SHOWN = 20
 
 
 @click.group()
 def command() -> None:
-    """Look at data sets."""
+    """Inspect datasets and verify made ones."""
 
 
 @command.command("inspect", short_help="Count images, classes, sizes, formats and unreadable files.")
@@ -32,75 +32,86 @@ def command() -> None:
 @INCLUDE
 @AS_JSON
 def inspect_command(data: str, as_json: bool) -> None:
-    """Say what DATA holds: images, classes, sizes, formats, rotated and unreadable files, class order."""
-    dataset, remarks = open_as_run_reads(data)
-    with Bar(Console(stderr=True), "looking at the images") as bar:
-        found = inspect(dataset, bar, remarks)
+    """Count the images of DATA: classes, sizes, formats, rotated and unreadable files, class order."""
+    with Bar(Console(stderr=True), "decoding images") as bar:
+        inspection = api.inspect_dataset(data, progress=bar)
     if as_json:
-        print_json(found.to_json())
+        print_json(inspection.to_json())
     else:
-        print_lines(Console(), _lines(found))
+        print_lines(Console(), _inspection_lines(inspection))
 
 
-def _lines(found: Inspection) -> list[tuple[str, str]]:
-    per_class = f", {found.smallest_class} to {found.largest_class} images each" if found.classes_used else ""
+def _inspection_lines(inspection: api.Inspection) -> list[tuple[str, str]]:
+    unlabelled = f", {inspection.unlabelled:,} without label" if inspection.unlabelled else ""
     lines = [
-        ("data", found.location),
-        (
-            "images",
-            f"{found.images:,}" + (f", {found.unlabelled:,} without label" if found.unlabelled else ""),
-        ),
-        ("classes", f"{found.classes_used:,} of {found.classes:,}{per_class}; order: {found.order}"),
-        ("first", ", ".join(found.first_classes)),
-        ("sizes", found.sizes),
-        ("formats", ", ".join(f"{count:,} {name}" for name, count in found.formats.items())),
+        ("data", inspection.location),
+        ("images", f"{inspection.images:,}{unlabelled}"),
+        ("classes", _classes_text(inspection)),
+        ("first", ", ".join(inspection.first_classes)),
+        ("sizes", inspection.sizes),
+        ("formats", ", ".join(f"{count:,} {name}" for name, count in inspection.formats.items())),
     ]
-    if found.stored:
-        units = list(dict.fromkeys(re.split("[:+]", name)[0] for name in found.stored))
-        kind = "sequences" if units[0].startswith(SEQUENCE_PREFIX) else "corruptions"
+    if inspection.stored:
+        lines.append(("precomputed", _stored_text(inspection.stored)))
+    lines += [("note", remark) for remark in inspection.remarks]
+    if inspection.rotated:
         lines.append(
-            ("finished", f"{len(found.stored)} conditions of {len(units)} {kind}: {', '.join(units)}")
+            (
+                "rotated",
+                f"{len(inspection.rotated):,} by EXIF, which is ignored unless the geometry applies it",
+            )
         )
-    lines += [("note", remark) for remark in found.remarks]
-    if found.rotated:
-        lines.append(
-            ("rotated", f"{len(found.rotated):,} by EXIF, which is ignored unless a geometry applies it")
-        )
-        lines += [("", id_) for id_ in found.rotated[:5]]
-    if found.unreadable:
-        lines.append(("failing", f"{len(found.unreadable):,} images"))
-        lines += [("", f"{id_}: {reason}") for id_, reason in list(found.unreadable.items())[:20]]
+        lines += [("", sample_id) for sample_id in inspection.rotated[:ROTATED_SHOWN]]
+    if inspection.unreadable:
+        lines.append(("failing", f"{len(inspection.unreadable):,} images"))
+        reasons = list(inspection.unreadable.items())[:UNREADABLE_SHOWN]
+        lines += [("", f"{sample_id}: {reason}") for sample_id, reason in reasons]
     return lines
+
+
+def _stored_text(conditions: Sequence[str]) -> str:
+    units = list(dict.fromkeys(re.split("[:+]", condition)[0] for condition in conditions))
+    kind = "sequences" if units[0].startswith(api.SEQUENCE_PREFIX) else "corruptions"
+    return f"{len(conditions)} conditions of {len(units)} {kind}: {', '.join(units)}"
+
+
+def _classes_text(inspection: api.Inspection) -> str:
+    counts = f"{inspection.classes_used:,} of {inspection.classes:,}"
+    if inspection.classes_used:
+        counts += f", {inspection.smallest_class} to {inspection.largest_class} images each"
+    return f"{counts}; order: {inspection.order}"
 
 
 @command.command("verify", short_help="Check every file that windtunnel make wrote.")
 @click.argument("folder")
 @AS_JSON
 def verify_command(folder: str, as_json: bool) -> None:
-    """Check every file that `windtunnel make` wrote to FOLDER against its checksum; exit 1 for damage."""
-    with Bar(Console(stderr=True), "checking") as bar:
-        found = verify(Path(folder), bar)
+    """Compare every file that `windtunnel make` wrote to FOLDER with its checksum; exit 1 for damage."""
+    with Bar(Console(stderr=True), "checking files") as bar:
+        verification = api.verify_set(folder, progress=bar)
     if as_json:
-        print_json({**asdict(found), "sound": found.sound})
+        print_json({**asdict(verification), "sound": verification.sound})
     else:
-        print_lines(Console(), _verified_lines(found))
-    if not found.sound:
+        print_lines(Console(), _verification_lines(verification))
+    if not verification.sound:
         raise click.exceptions.Exit(EXIT_DAMAGED)
 
 
-def _verified_lines(found: Verification) -> list[tuple[str, str]]:
+def _verification_lines(verification: api.Verification) -> list[tuple[str, str]]:
     lines = [
-        ("set", found.location),
-        ("checked", f"{counted(found.pieces, 'piece')}, {found.bytes / 1e6:,.1f} MB"),
+        ("set", verification.location),
+        ("checked", f"{counted(verification.pieces, 'piece')}, {verification.bytes / 1e6:,.1f} MB"),
     ]
-    if found.missing:
-        lines.append(("unfinished", f"{counted(found.missing, 'piece')} of work not done"))
-    lines += [("damaged", f"{path}: {wrong}") for path, wrong in list(found.damaged.items())[:DAMAGE_SHOWN]]
-    if len(found.damaged) > DAMAGE_SHOWN:
-        lines.append(("", f"and {len(found.damaged) - DAMAGE_SHOWN:,} more"))
-    if found.missing and not found.damaged:
-        result = "unfinished: run the same make command to go on"
+    if verification.missing:
+        lines.append(("unfinished", f"{counted(verification.missing, 'piece')} of work not done"))
+    damaged = list(verification.damaged.items())
+    lines += [("damaged", f"{path}: {reason}") for path, reason in damaged[:DAMAGED_SHOWN]]
+    if len(damaged) > DAMAGED_SHOWN:
+        lines.append(("", f"and {len(damaged) - DAMAGED_SHOWN:,} more"))
+    if verification.missing and not damaged:
+        result = "unfinished: run the same make command to continue"
+    elif verification.sound:
+        result = "sound"
     else:
-        result = "sound" if found.sound else "not sound: run the same make command to repair it"
-    lines.append(("result", result))
-    return lines
+        result = "damaged: run the same make command to repair it"
+    return [*lines, ("result", result)]

@@ -1,4 +1,4 @@
-"""windtunnel dev: for people who add units."""
+"""windtunnel dev: tools for adding corruptions and sequences."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ from pathlib import Path
 
 import click
 
+from windtunnel import api
 from windtunnel.cli.options import INCLUDE
-from windtunnel.corruptions import REGISTRY
-from windtunnel.report.gallery import write_gallery
-from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.suites.golden_digests import golden_digest
-from windtunnel.suites.units import find_unit, unit_names
+
+EXIT_CHANGED = 1
 
 
 @click.group()
 def command() -> None:
-    """Tools for adding units."""
+    """Tools for adding corruptions and sequences."""
 
 
 @command.command("golden", short_help="Print the golden digests of corruptions and sequences.")
 @click.argument("units", nargs=-1)
-@click.option("--check", is_flag=True, help="Exit 1 where a digest differs from the one in the unit's file.")
+@click.option("--check", is_flag=True, help="Exit 1 if a digest differs from the one in the unit's file.")
 @INCLUDE
 def golden(units: tuple[str, ...], check: bool) -> None:
-    """Print the golden digest of UNITS (default: all) for their files; raise `revision` when it changes.
+    """Print the golden digests of UNITS (default: all), to be declared in their files.
 
-    Sequences carry seq/ before their names.
+    Raise `revision` when a digest changes. Names of sequences begin with seq/.
     """
-    changed = 0
-    for name in units or unit_names():
-        unit = find_unit(name)
-        digest = golden_digest(unit)
-        changed += digest != unit.golden
-        verdict = (
-            "as in the file" if digest == unit.golden else "DIFFERS from the file" if unit.golden else "new"
-        )
-        click.echo(f'{name}  golden="{digest}"  {verdict}')
+    changed = False
+    for golden_digest in api.golden_digests(units):
+        changed |= golden_digest.changed
+        click.echo(f'{golden_digest.name}  golden="{golden_digest.digest}"  {_state(golden_digest)}')
     if check and changed:
-        raise SystemExit(1)
+        raise SystemExit(EXIT_CHANGED)
+
+
+def _state(golden_digest: api.GoldenDigest) -> str:
+    if not golden_digest.changed:
+        return "as in the file"
+    return "DIFFERS from the file" if golden_digest.declared else "new"
 
 
 @command.command("gallery", short_help="Write a page with every corruption at every severity.")
@@ -51,9 +50,9 @@ def golden(units: tuple[str, ...], check: bool) -> None:
 )
 @INCLUDE
 def gallery(out: Path) -> None:
-    """Write the gallery: a page with every corruption at every severity, and every sequence's frames."""
-    corruptions = [REGISTRY.get(name) for name in REGISTRY.names()]
-    clips = [SEQUENCES.get(name) for name in SEQUENCES.names()]
-    written = write_gallery(corruptions, out, clips)
-    size = sum(path.stat().st_size for path in written)
-    click.echo(f"{written[0]}  {len(corruptions)} corruptions, {len(clips)} sequences, {size / 1e6:.1f} MB")
+    """Write the gallery: a page with every corruption at every severity, and frames of every sequence."""
+    written = api.make_gallery(out)
+    click.echo(
+        f"{written.files[0]}  {written.corruptions} corruptions, {written.sequences} sequences, "
+        f"{written.size_bytes / 1e6:.1f} MB"
+    )

@@ -1,15 +1,18 @@
-"""windtunnel distance: how far one set of images is from another, as a network sees them."""
+"""windtunnel distance: the Fréchet distance between two datasets."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 from rich.console import Console
 
-from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
-from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, print_json, record_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
+from windtunnel.options import DistanceOptions
 
 
 @click.command()
@@ -18,48 +21,14 @@ from windtunnel.core.wording import counted
 @click.option(
     "--features", required=True, metavar="NET.onnx", help="The network whose features are compared."
 )
-@click.option(
-    "--output", metavar="NAME", help="Which output, or inner tensor; as declared, or the first, by default."
-)
-@click.option(
-    "--preprocess",
-    metavar="PRESET|FILE.toml",
-    help="How the network wants its images; else NET.onnx.toml beside it, else preset imagenet.",
-)
-@click.option(
-    "--size",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Images in every compared group; by default half of the smaller set, a video being one.",
-)
-@click.option(
-    "--splits", type=click.IntRange(min=1), default=SPLITS, show_default=True, help="How many random splits."
-)
-@click.option(
-    "--subset",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Only this many images of each set, each class in proportion; 0 for all.",
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of the splits and of the subset.")
-@INCLUDE
+@record_options(DistanceOptions)
 @AS_JSON
-def command(
-    a: str,
-    b: str,
-    features: str,
-    output: str | None,
-    preprocess: str | None,
-    size: int,
-    splits: int,
-    subset: int,
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Measure how far data set B is from A: the Fréchet distance between features of a network.
+def command(a: str, b: str, features: str, as_json: bool, **options: Any) -> None:
+    """Measure the Fréchet distance between datasets A and B in the features of a network.
 
-    Beside it stands the same distance between two halves of A and of B, of as many images: what chance and
-    few images make. The excess over those is the shift. No labels are needed.
+    The same distance is measured between two halves of A and two halves of B, with the same number of
+    images. Their mean is the distance expected without a shift; the excess over it measures the shift. No
+    labels are needed.
 
     \b
     Examples:
@@ -67,56 +36,48 @@ def command(
       windtunnel distance ./val ./val-c#fog:3 --features inception.onnx
     """
     console = Console(stderr=True)
-    with Bar(console, "features") as bar, Bar(console, "splits") as splitting:
+    with Bar(console, "computing features") as feature_bar, Bar(console, "measuring splits") as split_bar:
 
         def count_split(done: int, total: int, _failed: int = 0) -> None:
-            bar.finish()
-            splitting(done, total)
+            feature_bar.finish()
+            split_bar(done, total)
 
-        found = distance(
-            a,
-            b,
-            features,
-            output=output,
-            preprocess=preprocess,
-            size=size,
-            splits=splits,
-            subset=subset,
-            seed=seed,
-            progress=bar,
-            progress_splits=count_split,
+        distance = api.distance(
+            a, b, features, DistanceOptions(**options), progress=feature_bar, progress_splits=count_split
         )
     if as_json:
-        print_json(found.to_json())
+        print_json(distance.to_json())
     else:
-        print_lines(Console(), _lines(found))
+        print_lines(Console(), _lines(distance))
 
 
-def _lines(found: Distance) -> list[tuple[str, str]]:
-    averaged = f", averaged over {found.grid[0]}x{found.grid[1]} places" if found.grid else ""
+def _lines(distance: api.Distance) -> list[tuple[str, str]]:
+    grid = distance.grid
+    averaged = f", averaged over {grid[0]}x{grid[1]} positions" if grid else ""
+    splits = len(distance.between.values)
     return [
-        ("distance", found.title),
-        ("network", f"{found.network}:{found.output}   {found.features:,} features{averaged}"),
-        ("preprocess", found.preprocess),
-        *_set("A", found.a),
-        *_set("B", found.b),
-        (
-            "splits",
-            f"{len(found.between.values)} of {found.n:,} images against {found.n:,}, seed {found.seed}",
-        ),
-        ("A to B", _over(found.between)),
-        ("A to A", f"{_over(found.within_a)}   two groups of A"),
-        ("B to B", f"{_over(found.within_b)}   two groups of B"),
-        ("excess", f"{_over(found.excess)}   A to B less the mean of the other two"),
-        *(("warning", line) for line in found.warnings),
+        ("distance", distance.title),
+        ("network", f"{distance.network}:{distance.output}   {distance.features:,} features{averaged}"),
+        ("preprocess", distance.preprocess),
+        *_set_lines("A", distance.a),
+        *_set_lines("B", distance.b),
+        ("splits", f"{splits} of {distance.n:,} against {distance.n:,} images, seed {distance.seed}"),
+        ("A to B", _range(distance.between)),
+        ("A to A", f"{_range(distance.within_a)}   two groups of A"),
+        ("B to B", f"{_range(distance.within_b)}   two groups of B"),
+        ("excess", f"{_range(distance.excess)}   A to B minus the mean of A to A and B to B"),
+        *(("warning", warning) for warning in distance.warnings),
     ]
 
 
-def _set(name: str, one: ImageSet) -> list[tuple[str, str]]:
-    remarks = [("note", remark) for remark in one.remarks]
-    frames = f", {one.drawn:,} in a split: one frame of every video" if one.drawn < one.images else ""
-    return [(name, f"{one.location}   {counted(one.images, 'image')}{frames}"), *remarks]
+def _set_lines(name: str, image_set: api.ImageSet) -> list[tuple[str, str]]:
+    images = counted(image_set.images, "image")
+    if image_set.drawn < image_set.images:
+        images += f", {image_set.drawn:,} in a split: one frame of every video"
+    notes = [("note", remark) for remark in image_set.remarks]
+    return [(name, f"{image_set.location}   {images}"), *notes]
 
 
-def _over(value: OverSplits) -> str:
+def _range(value: api.OverSplits) -> str:
+    """The median over splits, with the 2.5 % and 97.5 % quantiles."""
     return f"{value.median:.4g}   [{value.low:.4g}, {value.high:.4g}]"

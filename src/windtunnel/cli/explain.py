@@ -1,125 +1,98 @@
-"""windtunnel explain: what a model sees in an image, and on which part of it the answer hangs."""
+"""windtunnel explain: draw the regions of an image that a prediction depends on."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 from rich.console import Console
 
-from windtunnel.analysis.explain import Explanation, Method, explain
-from windtunnel.analysis.occlusion import Cover, Kind
-from windtunnel.cli.options import AS_JSON, DEVICE, INCLUDE, print_json
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, print_json, record_options
 from windtunnel.cli.printing import print_lines
-from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
-from windtunnel.models import load_model
+from windtunnel.options import ExplainOptions
 from windtunnel.report.plan_summary import describe_model
-from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, side_by_side
+from windtunnel.report.saliency_overlay import map_title, range_text, scale_of
 
 
 @click.command()
 @click.argument("model")
 @click.argument("image")
 @click.option(
-    "--class", "of", metavar="NAME", help="Explain this class (name, WordNet id, index), not the best answer."
+    "--class",
+    "target",
+    metavar="NAME",
+    help="The class to explain: name, WordNet id or index; default: the predicted class.",
 )
-@click.option("--method", type=click.Choice(get_args(Method)), default="occlusion", show_default=True)
-@click.option("--cover", type=click.Choice(get_args(Cover)), default="mean", show_default=True,
-              help="What covers a patch: the image's mean colour, or its blur.")  # fmt: skip
-@click.option("--score", "kind", type=click.Choice(get_args(Kind)), default="probability", show_default=True,
-              help="What falls in the map of occlusion.")  # fmt: skip
-@click.option("--layer", metavar="NAME", help="Of grad-cam: the layer; by default the last convolution.")
-@click.option(
-    "--preprocess",
-    metavar="PRESET|FILE.toml",
-    help="How the model wants its images; else MODEL.toml beside the model, else preset imagenet.",
-)
-@DEVICE
-@click.option("--out", metavar="FILE.png", help="Where to write; default <image>.explained.png here.")
-@INCLUDE
+@record_options(ExplainOptions)
+@click.option("--out", metavar="FILE.png", help="The PNG file; default: <image>.explained.png here.")
 @AS_JSON
-def command(
-    model: str,
-    image: str,
-    preprocess: str | None,
-    device: str,
-    out: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Write IMAGE beside a map of what MODEL's answer hangs on, and print the best answers.
+def command(model: str, image: str, target: str | None, out: str | None, as_json: bool, **given: Any) -> None:
+    """Write IMAGE next to a saliency map of MODEL's prediction, and print the top classes.
 
-    Occlusion, for any model: the image is covered patch by patch, and the map is how far the answer's
-    probability falls. Orange: it falls when this region is covered; blue: it rises. The scale of the
-    colours is the same in every image and stands in the legend. Grad-CAM, for torch modules: the last
-    layer's maps by the gradient of the class's score; its values have no unit.
+    Occlusion works for any model. The image is covered patch by patch, and the map shows how far the
+    probability of the class falls (orange) or rises (blue). The colour scale is the same for every image
+    and is shown in the legend. Grad-CAM needs a torch module. It weights the feature maps of the last
+    convolution by the gradient of the class's score; its values have no unit.
 
     \b
     Examples:
       windtunnel explain resnet50.onnx cat.jpg
       windtunnel explain net.py:make cat.jpg --class tabby --method grad-cam
     """
-    target = _target(image, out)
-    console = Console(stderr=True)
-    loaded = load_model(model, preprocess, device=device)
-    with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
-        found = explain(loaded, image, progress=bar, **options)
-    side_by_side(found).save(target, "PNG")
+    path = api.explanation_path(image, out)
+    options = ExplainOptions(**given)
+    loaded = api.load_model(model, options.preprocess, device=options.device)
+    with Bar(Console(stderr=True), "covering patches") as bar, redirect_stdout(sys.stderr):
+        explanation = api.explain(loaded, image, target, options, progress=bar)
+    api.write_explanation(explanation, path)
     if as_json:
-        print_json({"model": loaded.name, "image": image, "written": str(target), **found.to_json()})
+        print_json({"model": loaded.name, "image": image, "written": str(path), **explanation.to_json()})
         return
     print_lines(
         Console(),
         [
             ("model", f"{loaded.name}   {describe_model(loaded)}"),
-            *_lines(found, options["kind"]),
-            ("written", str(target)),
+            *_lines(explanation),
+            ("written", str(path)),
         ],
     )
 
 
-def _target(image: str, out: str | None) -> Path:
-    target = Path(out) if out else Path(f"{Path(image).stem}.explained.png")
-    if target.suffix.lower() != ".png":
-        raise UserError(f"--out is {target}; give a file ending in .png.")
-    if not target.parent.is_dir():
-        raise UserError(f"--out is {target}; there is no folder {target.parent}.")
-    if target.exists() and Path(image).exists() and target.samefile(image):
-        raise UserError(f"--out is {target}, the image itself; give another file.")
-    return target
-
-
-def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
-    height, width = found.image.shape[:2]
+def _lines(explanation: api.Explanation) -> list[tuple[str, str]]:
+    height, width = explanation.image.shape[:2]
+    explained = explanation.explained
     lines = [
-        ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
+        ("top", "   ".join(f"{top.name} {100 * top.probability:.1f} %" for top in explanation.top)),
         (
             "explained",
-            f"{found.explained.name} (class {found.explained.index}) by {found.method}; the model sees "
-            f"{width}x{height}",
+            f"{explained.name} (class {explained.index}) by {explanation.method}, at {width}x{height} pixels",
         ),
-        ("hangs on", found.words),
+        ("depends on", explanation.words),
     ]
-    if found.hang:
-        patch = found.hang.patch
+    if explanation.decisive_patch:
+        patch = explanation.decisive_patch.patch
         lines.append(("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"))
-        lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the image"))
-    lines.append(("colours", f"{_colours(found)}; {map_title(found)}: {range_text(found)}"))
-    if found.patches:
-        what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
-        lines.append(("patches", f"{what}, {found.changing} change the best answer"))
+        lines.append(("spread", f"half of the map is in {100 * explanation.half_area:.0f} % of the image"))
+    lines.append(("colours", f"{_colours(explanation)}; {map_title(explanation)}: {range_text(explanation)}"))
+    if explanation.patches:
+        lines.append(
+            (
+                "patches",
+                f"{explanation.patches} covered one by one; {explanation.lowering} lower the "
+                f"{explanation.score}, {explanation.changing} change the predicted class",
+            )
+        )
     return lines
 
 
-def _colours(found: Explanation) -> str:
-    """What the colours of the written map mean."""
-    scale = scale_of(found)
-    full = f"full colour at {scale.ticks[-1][1]}"
-    if found.score is None:
+def _colours(explanation: api.Explanation) -> str:
+    """The meaning of the colours in the written map."""
+    full = f"full colour at {scale_of(explanation).ticks[-1][1]}"
+    if explanation.score is None:
         return f"orange: the class depends on it; {full}, no unit, not comparable between images"
-    unit = " points" if found.score == "probability" else ""
-    return f"orange: the {found.score} falls when covered, blue: it rises; {full}{unit}"
+    unit = " points" if explanation.score == "probability" else ""
+    return f"orange: the {explanation.score} falls when covered, blue: it rises; {full}{unit}"

@@ -1,4 +1,4 @@
-"""windtunnel gate: exit 1 when a run is worse than a stored one by more than the rules allow."""
+"""windtunnel gate: exit with 1 if a run is worse than a baseline run by more than the rules allow."""
 
 from __future__ import annotations
 
@@ -30,30 +30,28 @@ STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold re
 
 @click.command()
 @click.argument("run", metavar="RUN")
-@click.option(
-    "--against", required=True, metavar="BASE", help="The run folder that RUN must not be worse than."
-)
+@click.option("--against", required=True, metavar="BASE", help="The baseline run folder.")
 @click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="'[each] [CONDITION] METRIC <= +POINTS'",
-    help="May be repeated; default: mean_error <= +1 (of sequences mfp <= +1) and clean error <= +2; of "
-    "natural sets each part's error <= +2, and pm-k or msp aupr >= -2.",
+    help="A rule; may be repeated. Default: mean_error <= +1 (sequences: mfp <= +1) and clean error <= +2; "
+    "natural sets: each part's error <= +2, and pm-k or msp aupr >= -2.",
 )
 @click.option(
     "--unsure",
     type=click.Choice(["pass", "fail"]),
     default="pass",
     show_default=True,
-    help="Whether undecided rules leave the exit code at 0 (pass) or make it 1 (fail).",
+    help="Whether undecided rules exit with 0 (pass) or 1 (fail).",
 )
 @GROUP
 @INCLUDE
 @AS_JSON
 @click.option("--markdown", metavar="FILE", help="Write a table for a pull request.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
-@click.option("--github", is_flag=True, help="Print GitHub annotations too.")
+@click.option("--github", is_flag=True, help="Also print GitHub annotations.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -67,41 +65,41 @@ def command(
     junit: str | None,
     github: bool,
 ) -> None:
-    """Exit 1 when RUN is worse than BASE, image by image, by more than the rules allow.
+    """Exit with 1 if RUN is worse than BASE by more than the rules allow, compared image by image.
 
-    A rule names a score and how many percentage points it may change. Without `each` a pattern of conditions
-    is one test of their mean, with `each` one test per condition. All rules on errors together raise a
-    false alarm at most 5 % of the time.
+    A rule contains a score and the percentage points by which it may change. A pattern of conditions is one
+    test of their mean, or with `each` one test per condition. All rules on errors together raise a false
+    alarm at most 5 % of the time.
 
     \b
     Example:
       windtunnel gate new-run --against old-run --rule 'mce <= +1.0' --rule 'fog:* error <= +3'
     """
     new, base = (load_run(folder, group=group) for folder in (run, against))
-    found = api.gate(new, base, rules, unsure=unsure)
+    gate = api.gate(new, base, rules, unsure=unsure)
     if markdown:
-        Path(markdown).write_text(gate_markdown(found), encoding="utf-8")
+        Path(markdown).write_text(gate_markdown(gate), encoding="utf-8")
     if junit:
-        Path(junit).write_text(gate_junit(found), encoding="utf-8")
+        Path(junit).write_text(gate_junit(gate), encoding="utf-8")
     if as_json:
-        print_json(found.to_json())
+        print_json(gate.to_json())
     else:
-        show(Console(), found)
+        print_gate(Console(), gate)
     if github:
-        for line in gate_annotations(found):
+        for line in gate_annotations(gate):
             click.echo(line, err=as_json)
-    context.exit(EXIT_WORSE if found.failed else 0)
+    context.exit(EXIT_WORSE if gate.failed else 0)
 
 
-def show(console: Console, found: api.Gate) -> None:
-    """Print a gate for people."""
-    print_table(console, HEADER, [check_cells(check) for check in found.checks])
+def print_gate(console: Console, gate: api.Gate) -> None:
+    """Print the rules, the outcome of each, and the verdict."""
+    print_table(console, HEADER, [check_cells(check) for check in gate.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
-    for text in undecided_sentences(found):
+    for text in undecided_sentences(gate):
         console.print(OUTCOMES["unsure"], style="bold yellow", highlight=False, end="  ")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
-    for text in found.warnings:
+    for text in gate.warnings:
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
     console.print(
-        full_verdict(found), style=STYLES[found.verdict], markup=False, highlight=False, soft_wrap=True
+        full_verdict(gate), style=STYLES[gate.verdict], markup=False, highlight=False, soft_wrap=True
     )

@@ -1,69 +1,59 @@
-"""windtunnel labels: maps from a model's outputs to the classes of your data."""
+"""windtunnel labels: map a model's outputs to the classes of a dataset."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import click
 from rich.console import Console
 
+from windtunnel import api
 from windtunnel.cli.printing import print_lines
-from windtunnel.core.errors import UserError
-from windtunnel.data.wordnet import LeafMap, map_leaves, read_is_a, read_targets
-from windtunnel.published.imagenet import imagenet_names
-from windtunnel.store.files import write_whole
 
 SHOWN = 5
 
 
 @click.group()
 def command() -> None:
-    """Make maps from a model's outputs to the classes of your data."""
+    """Map a model's outputs to the classes of your data."""
 
 
 @command.command("map", short_help="Map ImageNet's 1,000 classes to your classes.")
 @click.argument("targets", metavar="TARGETS")
 @click.argument("is_a", metavar="IS_A_TABLE")
-@click.option("--out", required=True, metavar="FILE.csv", help="Where the map is written, for --map.")
+@click.option("--out", required=True, metavar="FILE.csv", help="The label map to write, for --map.")
 def map_command(targets: str, is_a: str, out: str) -> None:
-    """Map ImageNet's 1,000 classes to TARGETS, wider classes by WordNet id.
+    """Map ImageNet's 1,000 classes to TARGETS, broader classes given by WordNet id.
 
-    TARGETS has lines wnid[,name]; IS_A_TABLE has lines "parent child", as WordNet's published
-    wordnet.is_a.txt. A class below two targets goes to the nearest.
+    TARGETS has lines wnid[,name]. IS_A_TABLE has lines "parent child", like WordNet's published
+    wordnet.is_a.txt. A class below two targets is mapped to the nearest.
 
     \b
     Example:
       windtunnel labels map targets.csv wordnet.is_a.txt --out map.csv
     """
-    wanted = read_targets(Path(targets))
-    found = map_leaves(wanted, read_is_a(Path(is_a)))
-    if not found.classes:
-        raise UserError(f"None of ImageNet's classes is below a target of {targets}; check the WordNet ids.")
-    write_whole(Path(out), found.to_csv().encode())
-    print_lines(Console(), _lines(found, len(wanted), out))
+    imagenet_map = api.map_imagenet_classes(targets, is_a)
+    imagenet_map.write(out)
+    print_lines(Console(), [*_lines(imagenet_map), ("written", out)])
 
 
-def _lines(found: LeafMap, targets: int, out: str) -> list[tuple[str, str]]:
-    names = imagenet_names()
+def _lines(imagenet_map: api.ImagenetMap) -> list[tuple[str, str]]:
+    mapping, targets = imagenet_map.mapping, len(imagenet_map.targets)
     lines = [
         (
             "map",
-            f"{len(found.classes):,} of 1,000 ImageNet classes stand for {targets - len(found.empty):,} of "
-            f"{targets:,} targets",
+            f"{len(mapping.classes):,} of 1,000 ImageNet classes are mapped to "
+            f"{targets - len(mapping.empty):,} of {targets:,} targets",
         )
     ]
-    if found.between:
-        shown = "; ".join(
-            f"{names[leaf]} to {to[0]}, not {', '.join(to[1:])}"
-            for leaf, to in list(found.between.items())[:SHOWN]
-        )
-        more = " ..." if len(found.between) > SHOWN else ""
+    ambiguous = list(imagenet_map.ambiguous.items())
+    if ambiguous:
+        shown = "; ".join(f"{name} to {to[0]}, not {', '.join(to[1:])}" for name, to in ambiguous[:SHOWN])
+        more = " ..." if len(ambiguous) > SHOWN else ""
         lines.append(
             (
                 "nearest",
-                f"{len(found.between):,} classes below several targets go to the nearest: {shown}{more}",
+                f"{len(ambiguous):,} classes below several targets are mapped to the nearest: {shown}{more}",
             )
         )
-    if found.empty:
-        lines.append(("without", f"no ImageNet class stands for {', '.join(found.empty)}"))
-    return [*lines, ("written", out)]
+    if mapping.empty:
+        lines.append(("empty", f"no ImageNet class is mapped to {', '.join(mapping.empty)}"))
+    return lines

@@ -1,4 +1,4 @@
-"""windtunnel list: what there is, by name."""
+"""windtunnel list: list plug-ins, presets and published results."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
 
 
 def _show_metrics(console: Console, _kind: str, rows: list[dict[str, Any]]) -> None:
-    """Name, unit and direction of every metric in one line, and below it what it is."""
+    """Print name, unit and direction of every metric in one line, and its help text below."""
     for place, row in enumerate(rows):
-        told = ", ".join(filter(None, (row["written"], row["unit"], DIRECTIONS.get(row["better"], ""))))
+        facts = ", ".join(filter(None, (row["written"], row["unit"], DIRECTIONS.get(row["better"], ""))))
         console.print(f"[bold]{row['name']}[/bold]  ", end="", highlight=False)
-        console.print(told, markup=False, highlight=False, soft_wrap=True)
+        console.print(facts, markup=False, highlight=False, soft_wrap=True)
         lines = textwrap.wrap(row["about"], console.width - len(INDENT), break_on_hyphens=False)
         for line in [*lines, *([""] if place < len(rows) - 1 else [])]:
             console.print(f"{INDENT}{line}".rstrip(), markup=False, highlight=False)
 
 
 def _show_published(console: Console, _kind: str, _rows: list[dict[str, Any]]) -> None:
-    """A table for every source, under what its figures were measured on."""
+    """Print a table for every source, with the data it was measured on."""
     for source in api.published_sources().values():
         models = api.published_models(source=source.name)
         console.print(f"[bold]{source.name}[/bold]  {source.where}", highlight=False, soft_wrap=True)
@@ -55,14 +55,14 @@ def _show_published(console: Console, _kind: str, _rows: list[dict[str, Any]]) -
 
 
 def _percent(value: float | None) -> str:
-    """At most three decimals, at least one."""
+    """A fraction in per cent, with one to three decimals; "" for None."""
     text = "" if value is None else f"{100 * value:.3f}".rstrip("0")
     return f"{text}0" if text.endswith(".") else text
 
 
 INDENT = "    "
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
-# What a unit's row has no room for on a screen; --json prints it all.
+# Columns that are too wide for the terminal; --json prints all.
 WIDE = {
     "corruptions": ("met_by", "source"),
     "sequences": ("random", "met_by", "source", "frames"),

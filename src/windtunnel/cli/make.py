@@ -1,4 +1,4 @@
-"""windtunnel make: a corrupted or perturbed data set as files, in the published layouts."""
+"""windtunnel make: write a corrupted copy of a dataset in the published layouts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from windtunnel.core.wording import counted
 from windtunnel.options import MakeOptions
 from windtunnel.options.make import STEPS_LAYOUT
 
+# Unreadable images that are listed.
+LEFT_OUT_SHOWN = 5
+
 
 @click.command()
 @click.argument("suite")
@@ -26,13 +29,12 @@ from windtunnel.options.make import STEPS_LAYOUT
 @record_options(MakeOptions)
 @AS_JSON
 def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> None:
-    """Write DATA corrupted by SUITE to the folder OUT, with the clean images beside it.
+    """Write DATA corrupted by SUITE to the folder OUT, together with the clean images.
 
-    SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-p (the ten
-    sequences and the four extra ones), imagenet-s (three decoders and six resizes, an .npy per image, for
-    other programs: windtunnel run makes these on the fly and does not read them),
-    another suite, or a suite's TOML file. The same command continues what was stopped and repairs what was
-    damaged.
+    SUITE is a suite's name or TOML file. imagenet-c contains the fifteen corruptions and the four extra ones,
+    as published; imagenet-p contains the ten sequences and the four extra ones. imagenet-s contains three
+    decoders and six resizes, an .npy file per image, for other programs: windtunnel run does not read them.
+    The same command continues an unfinished set and repairs a damaged one.
 
     \b
     Example:
@@ -42,11 +44,11 @@ def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> N
     """
     console = Console(stderr=True)
     target = Path(out)
-    with Bar(console, "looking at the images") as bar:
+    with Bar(console, "reading image headers") as bar:
         prepared = api.prepare_set(suite, data, out, MakeOptions(**options), bar)
     plan, workers = prepared.plan, prepared.workers
     print_lines(console, _lines(plan, target, workers))
-    with Bar(console, "checking what is there") as checking, Bar(console, "making") as making:
+    with Bar(console, "checking stored images") as checking, Bar(console, "making images") as making:
         manifest = prepared.make(workers, making, checking)
     if as_json:
         print_json(
@@ -66,7 +68,7 @@ def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> N
         Console(),
         [
             ("made", f"{target}   {plan.files:,} images, recipe {manifest.digest[:8]}"),
-            ("check", shlex.join(["windtunnel", "data", "verify", out])),
+            ("verify", shlex.join(["windtunnel", "data", "verify", out])),
             *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if plan.layout != "npy" else []),
         ],
     )
@@ -86,25 +88,27 @@ def _lines(plan: api.MakePlan, target: Path, workers: int) -> list[tuple[str, st
         ),
         ("out", str(target)),
     ]
-    shown = list(plan.left_out.items())
-    if shown:
-        lines.append(("left out", f"{counted(len(shown), 'image')} that cannot be read"))
-        lines += [("", f"{id_}: {reason}") for id_, reason in shown[:5]]
+    left_out = list(plan.left_out.items())
+    if left_out:
+        lines.append(("left out", f"{counted(len(left_out), 'image')} that cannot be read"))
+        lines += [("", f"{sample_id}: {reason}") for sample_id, reason in left_out[:LEFT_OUT_SHOWN]]
     return lines
 
 
 def _contents(plan: api.MakePlan) -> str:
-    """What the set will hold, in a few words."""
+    """The contents of the set in a few words."""
     if plan.layout == STEPS_LAYOUT:
         pairs = len(plan.conditions)
         return f"{pairs} pairs of decoder and resize, an .npy per image, {plan.recipe.split}"
-    modified = [one for one in plan.conditions if one.unit]
-    units = len({one.unit for one in modified})
-    levels = ", ".join(map(str, sorted({one.level for one in modified if one.level})))
+    modified = [condition for condition in plan.conditions if condition.unit]
+    units = len({condition.unit for condition in modified})
+    levels = sorted({condition.level for condition in modified if condition.level})
     is_clip = modified[-1].is_sequence
-    places = [(one.unit, one.level) for one in modified]
-    if not is_clip and is_uneven(places):
-        return f"{len(places)} conditions: {grid_text(places)}, {plan.layout}, codec {modified[-1].codec}"
-    what = counted(units, "sequence" if is_clip else "corruption")
-    what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
-    return f"{what}, {plan.layout}, codec {modified[-1].codec}"
+    grid = [(condition.unit, condition.level) for condition in modified]
+    if not is_clip and is_uneven(grid):
+        contents = f"{len(grid)} conditions: {grid_text(grid)}"
+    else:
+        contents = counted(units, "sequence" if is_clip else "corruption")
+        if levels:
+            contents += f" x {'difficulty' if is_clip else 'severities'} {', '.join(map(str, levels))}"
+    return f"{contents}, {plan.layout}, codec {modified[-1].codec}"

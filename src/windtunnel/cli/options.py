@@ -37,7 +37,7 @@ def click_option(field: Field) -> Decorator:
     else:
         about |= {"default": field.default, "show_default": field.default is not None}
     if field.name == "include":
-        # Plug-ins are registered before the command starts; workers get them too.
+        # Plug-ins are registered before the command starts, also in worker processes.
         about["callback"] = _register
     return click.option(f"--{field.flag_name}", field.name, **about)
 
@@ -63,21 +63,20 @@ INCLUDE = click.option(
     help=RunOptions.field("include").help,
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-DEVICE = click_option(RunOptions.field("device"))
 GROUP = click_option(RunOptions.field("group"))
-LABELS = click_option(RunOptions.field("labels"))
 
 _SUBJECT: tuple[Decorator, ...] = (
     click.argument("subject", metavar="MODEL... DATA", nargs=-1, required=True),
     click.option(
         "--suite",
-        help="A suite's name or TOML file; default imagenet-c-quick, or what a finished or natural set is.",
+        help="A suite's name or TOML file; default: imagenet-c-quick, or the suite of a precomputed or "
+        "natural set.",
     ),
 )
 
 
 def run_options(*without: str) -> Decorator:
-    """The arguments and options of a run, or all of them but some."""
+    """The arguments and options of a run, except the given ones."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         function = record_options(RunOptions, without)(function)
@@ -89,12 +88,12 @@ def run_options(*without: str) -> Decorator:
 
 
 def asked_run(context: click.Context, subject: tuple[str, ...], suite: str | None, **given: Any) -> RunFile:
-    """The run that the command line asks for: by models and DATA, or by a run file and what overrides it."""
+    """The requested run: by models and DATA, or by a run file and the options that override it."""
     *models, data = subject
     if models:
         return RunFile(tuple(models), data, suite, RunOptions(**given))
     if not is_run_file(data):
-        raise click.UsageError(f"Missing argument 'DATA': MODEL is {data}, and there is no other.", context)
+        raise click.UsageError(f"Missing argument 'DATA' after MODEL {data}.", context)
     described = read_run_file(data)
     typed = {
         name: value
@@ -107,5 +106,5 @@ def asked_run(context: click.Context, subject: tuple[str, ...], suite: str | Non
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
+    """Print a value as JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""windtunnel plan: what a run would do, without doing it."""
+"""windtunnel plan: show how much work a run is, without running it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from windtunnel.report.plan_summary import (
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, as_json: bool, **given: Any) -> None:
-    """Count the work of a run on MODEL over DATA: how much is done already, how long the rest will take.
+    """Count the predictions of a run of MODEL over DATA, those already done, and the remaining time.
 
-    Instead of MODEL and DATA, one TOML file may describe the run; options override it. The time is an
-    estimate: a few images are made and predicted, which takes a few seconds.
+    Instead of MODEL and DATA, a TOML file may describe the run; options override it. The time is an estimate
+    from a few images, which takes a few seconds.
     """
     prepared = plan_with_progress(Console(stderr=True), asked_run(context, **given))
     with redirect_stdout(sys.stderr):

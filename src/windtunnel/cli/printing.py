@@ -1,4 +1,4 @@
-"""How commands print labelled lines and tables."""
+"""Labelled lines and tables of commands."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
     """Print labelled lines in one column."""
     width = max(len(label) for label, _ in lines)
     for label, text in lines:
-        # In one piece: a progress bar may be drawn below.
+        # One call per line, because a progress bar may be drawn below.
         line = Text.assemble((f"{label:<{width}}", "bold"), "  ", text)
         console.print(line, highlight=False, soft_wrap=True)
 
 
 def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns under a bold header, one line per row whatever the terminal's width."""
+    """Print aligned columns under a bold header; rows are not wrapped."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for place, row in enumerate([header, *rows]):
         text = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,4 +1,4 @@
-"""windtunnel report: write a run's report and tables again, or those of several runs, or print them."""
+"""windtunnel report: write or print the report of one or more finished runs."""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ SEVERAL_FILE = "windtunnel-report.html"
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="A run on the same images to divide CE, mCE, FR, T5D and their like by.",
+    help="A baseline run on the same images, by which CE, mCE, FR, T5D and similar scores are normalised.",
 )
 @click.option(
     "--public",
     metavar="FOLDER|FILE.csv",
-    help="Tables of other people's results (timm's results-*.csv), to place runs over natural sets among.",
+    help="Tables of public results (timm's results-*.csv), with which runs over natural sets are compared.",
 )
-@click.option("--out", metavar="FILE.html", help=f"Page of several runs; {SEVERAL_FILE} here by default.")
+@click.option("--out", metavar="FILE.html", help=f"The page of several runs; default: {SEVERAL_FILE} here.")
 @click.option(
     "--explain",
     metavar="MODEL",
-    help="The run's model, to draw what the wrong answers of shown images hang on; a minute or two.",
+    help="The run's model; adds saliency maps for the misclassified images shown in the report (slow).",
 )
-@click.option("--preprocess", metavar="PRESET|FILE.toml", help="With --explain: as the run had it.")
+@click.option(
+    "--preprocess",
+    metavar="PRESET|FILE.toml",
+    help="With --explain: the preprocessing of the run, if it was given.",
+)
 @GROUP
 @INCLUDE
 @AS_JSON
@@ -62,11 +66,11 @@ def command(
     as_csv: bool,
     as_markdown: bool,
 ) -> None:
-    """Write the report of a finished RUN folder, or one page of several; nothing is predicted.
+    """Write the report of a finished RUN folder, or one page of several runs.
 
-    One run: report.html, report.md, scores.json and scores.csv in its folder. Several: one page in which the
-    others are compared with the first, or, where they are of several tests, what every shift costs.
-    --explain alone asks the model again.
+    One run: report.html, report.md, scores.json and scores.csv in its folder. Several runs of a suite: one
+    page that compares them with the first. Runs of several suites: one page with the cost of every shift.
+    The model is needed only for --explain.
 
     \b
     Examples:
@@ -79,18 +83,24 @@ def command(
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
     if explain and (as_json or as_csv or as_markdown or len(runs) > 1):
         raise UserError(
-            "--explain draws images into report.html of one run; give one RUN and nothing to print."
+            "--explain draws images into report.html of one run; give one RUN, and no --json, --csv or "
+            "--markdown."
         )
     if preprocess and not explain:
-        raise UserError("--preprocess says how --explain's model wants its images; give both or neither.")
+        raise UserError("--preprocess is the preprocessing of the model of --explain; give both or neither.")
     if len(runs) > 1:
         if baseline:
-            raise UserError("--baseline is for one run; several are compared with the first of them.")
-        found = api.summarise_runs([load_run(run, group=group) for run in runs], public)
-        _several(found, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
+            raise UserError(
+                "--baseline is for one run; several runs are compared with the first. Leave it out."
+            )
+        several = api.summarise_runs([load_run(run, group=group) for run in runs], public)
+        _several(several, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
-        raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
+        raise UserError(
+            "--out is for the page of several runs; the report of one run is written to its folder. Leave "
+            "it out."
+        )
     run = load_run(runs[0], baseline=baseline, group=group)
     scores = run.scores()
     placed = api.place_among_public(run, public) if public else []
@@ -105,17 +115,17 @@ def command(
         click.echo(str(page))
 
 
-def _several(found: api.Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
+def _several(several: api.Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     if as_json:
-        print_json(multi_run_document(found))
+        print_json(multi_run_document(several))
     elif as_csv:
         click.echo(
-            comparison_csv(found.comparison) if found.comparison else drops_csv(found.shifts), nl=False
+            comparison_csv(several.comparison) if several.comparison else drops_csv(several.shifts), nl=False
         )
     elif as_markdown:
-        click.echo(multi_run_markdown(found), nl=False)
+        click.echo(multi_run_markdown(several), nl=False)
     else:
-        click.echo(str(write_multi_run_page(found, out)))
+        click.echo(str(write_multi_run_page(several, out)))
 
 
 def explained_reports(
@@ -126,11 +136,11 @@ def explained_reports(
     preprocess: str | Path | None,
     placed: Sequence[api.Placed] = (),
 ) -> api.Written:
-    """Write a run's reports; with a model given, with saliency maps of misclassified images.
+    """Write a run's reports, with saliency maps of misclassified images if a model is given.
 
-    `placed` is the run among public models, where tables of those were given.
+    `placed` is the run's position among public models, if tables of them were given.
     """
-    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
+    with Bar(console, "covering patches") as bar, redirect_stdout(sys.stderr):
         written = api.write_report(
             run, scores, model=model, preprocess=preprocess, placed=placed, progress=bar
         )

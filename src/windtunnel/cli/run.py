@@ -1,4 +1,4 @@
-"""windtunnel run: a model and images in, predictions, scores and a report out."""
+"""windtunnel run: run a suite on a model and write scores and a report."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from windtunnel.runs import Run
 @click.option(
     "--explain",
     is_flag=True,
-    help="Add saliency maps for the misclassified images shown in the report (a minute or two).",
+    help="Add saliency maps for the misclassified images shown in the report (slow).",
 )
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, explain: bool, as_json: bool, **given: Any) -> None:
     """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
 
-    Several models share the images, which are made once; each model has a run folder of its own.
+    Several models share the images, which are made once. Each model has its own run folder.
 
     DATA is a folder with one folder per class, a CSV, TSV or JSONL table, a zip or tar, an .npy or .npz
-    file, or demo. The same command continues a run that was stopped. Instead of MODEL and DATA, one TOML file
-    may describe the run; options override it.
+    file, or demo. The same command continues a stopped run. Instead of MODEL and DATA, a TOML file may
+    describe the run; options override it.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def command(context: click.Context, /, explain: bool, as_json: bool, **given: An
 
 
 def run_with_progress(console: Console, asked: RunFile) -> tuple[Run, ...]:
-    """Plan and execute, showing what is done and how long it will take."""
+    """Plan and execute runs with a progress bar and the expected time."""
     if asked.options.out is not None and len(asked.models) == 1:
         api.check_free(asked.options.out)
     prepared = plan_with_progress(console, asked)
@@ -73,14 +73,14 @@ def run_with_progress(console: Console, asked: RunFile) -> tuple[Run, ...]:
             print_lines(
                 console, [("note", f"{images} that failed earlier can be read now and will be scored again.")]
             )
-    # Output that a model prints must not end up in what is piped.
+    # Text that a model prints must not be mixed with the output of the command.
     with Bar(console, "running") as bar, redirect_stdout(sys.stderr):
         return prepared.execute(workers, bar, lambda time: print_lines(console, [("time", str(time))]))
 
 
 def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRuns:
-    """Make a plan while showing how many images are surveyed."""
-    with Bar(console, "looking at the images") as bar, redirect_stdout(sys.stderr):
+    """Plan runs with a progress bar of the images that are read."""
+    with Bar(console, "reading image headers") as bar, redirect_stdout(sys.stderr):
         return api.prepare(asked.models, asked.data, asked.suite, asked.options, bar, all_workers=True)
 
 
@@ -92,7 +92,7 @@ def finish(
     explain: Sequence[str] | None = None,
     preprocess: str | Path | None = None,
 ) -> None:
-    """Write the reports and print the headline of each run, or JSON: a list if there are several runs."""
+    """Write the reports and print the headline scores of each run, or JSON (a list for several runs)."""
     out = console if as_json else Console()
     documents = []
     for number, run in enumerate(runs):

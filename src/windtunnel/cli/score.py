@@ -1,4 +1,4 @@
-"""windtunnel score: the scores of a run again, or of predictions made elsewhere."""
+"""windtunnel score: print the scores of a run, or score predictions made elsewhere."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ from windtunnel.runs import Run, load_run
 
 @click.command()
 @click.argument("run_folder", metavar="[RUN]", required=False)
-@click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
+@click.option("--metric", "metrics", multiple=True, help="Print only this metric; may be repeated.")
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="A run on the same images to divide CE, mCE, FR, T5D and their like by.",
+    help="A baseline run on the same images, by which CE, mCE, FR, T5D and similar scores are normalised.",
 )
 @click.option(
-    "--predictions", metavar="FILE", help="Parquet, npz, CSV, JSON or JSONL of predictions made elsewhere."
+    "--predictions",
+    metavar="FILE",
+    help="A Parquet, npz, CSV, JSON or JSONL file of predictions made elsewhere.",
 )
-@click.option("--data", help="With --predictions: the images they are of.")
-@click.option("--suite", help="With --predictions: whose conditions they are of, and what is scored.")
+@click.option("--data", help="With --predictions: their images.")
+@click.option("--suite", help="With --predictions: the suite of their conditions.")
 @record_options(ScoreOptions)
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
@@ -52,7 +54,7 @@ def command(
     as_csv: bool,
     **given: Any,
 ) -> None:
-    """Print the scores of RUN again, or make a run of predictions that come from elsewhere.
+    """Print the scores of RUN, or make a run folder from predictions made elsewhere.
 
     \b
     Examples:
@@ -75,8 +77,8 @@ def command(
             raise
         return
     if data is None:
-        raise UserError("--predictions needs --data: the images they are of.")
-    with Bar(console, "looking at the images") as bar:
+        raise UserError("--predictions needs the images of the predictions; give --data DATA.")
+    with Bar(console, "reading image headers") as bar:
         run = api.score_predictions(predictions, data, suite, options, progress=bar)
     if baseline is not None:
         run = run.against(baseline)
@@ -88,16 +90,16 @@ def command(
         finish(console, [run], as_json=as_json)
 
 
-def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
-    """Refuse metrics that are of another kind of run."""
+def _check_metrics(run: Run, metrics: tuple[str, ...]) -> None:
+    """Refuse metrics that need another kind of run."""
     for metric in metrics:
         if needed := api.kind_of_run_needed(run, metric.partition(":")[0]):
-            raise UserError(f"{metric} needs {needed}; {run.path} is none.")
+            raise UserError(f"{metric} needs {needed}, and {run.path} is not one; give such a run.")
 
 
 def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
     metrics = tuple(map(metric_named, metrics))
-    _refuse_other_tests(run, metrics)
+    _check_metrics(run, metrics)
     scores = run.scores(metrics or None)
     if as_json:
         print_json(run_document(run.scoring, scores))
@@ -108,10 +110,10 @@ def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -
             print_table(Console(), SELECTED_HEADER, selected_score_rows(scores))
         print_lines(Console(), selected_score_lines(run.scoring, metrics, scores))
     else:
-        heads = headline_titles()
-        beside = [
+        headlines = headline_titles()
+        others = [
             (score.metric, f"{score.value:.4f}  [{score.low:.4f}, {score.high:.4f}]   {score.formula}")
             for score in scores
-            if not score.condition and score.metric not in heads
+            if not score.condition and score.metric not in headlines
         ]
-        print_lines(Console(), [*score_lines(run.scoring, scores), *beside])
+        print_lines(Console(), [*score_lines(run.scoring, scores), *others])

@@ -1,4 +1,4 @@
-"""windtunnel slices: which classes, sizes or kinds of images a model fails on."""
+"""windtunnel slices: score a run by class, image size or metadata column."""
 
 from __future__ import annotations
 
@@ -22,18 +22,32 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
 
 @click.command()
 @click.argument("run_folder", metavar="RUN")
-@click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the images.")
-@click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")
-@click.option("--condition", metavar="NAME", help="As fog:3; default clean, or all corruptions together.")
 @click.option(
-    "--minimum", default=api.SLICE_MINIMUM, show_default=True, help="Images a slice needs to be shown."
+    "--by",
+    required=True,
+    metavar="class|size|COLUMN",
+    help="How images are divided: by class, by short side in pixels, or by a column of the data's table.",
+)
+@click.option(
+    "--metric", default="top1_error", show_default=True, help="A metric that is a mean over images."
+)
+@click.option(
+    "--condition",
+    metavar="NAME",
+    help="A condition, such as fog:3; default: clean, or all corruptions together.",
+)
+@click.option(
+    "--minimum",
+    default=api.SLICE_MINIMUM,
+    show_default=True,
+    help="The smallest number of images of a slice.",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="How many slices to print, the worst first.",
+    help="Number of slices to print, the worst first.",
 )
 @GROUP
 @INCLUDE
@@ -50,40 +64,41 @@ def command(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Score RUN by class, by image size, or by a column of the data's table, the worst slices first.
+    """Score RUN by class, image size, or a column of the data's table, the worst slices first.
 
-    The order goes by values shrunk towards the overall mean, since few images make extremes by chance.
+    Slices are ordered by values shrunk towards the overall mean, because slices with few images have extreme
+    values by chance.
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
     run = load_run(run_folder, group=group)
-    found = api.slices(run, by, metric, condition, minimum=minimum)
+    slices = api.slices(run, by, metric, condition, minimum=minimum)
     omitted = api.omitted_slices(run, by, metric, condition, minimum=minimum)
     left_out = _left_out_lines(run, by, omitted, minimum)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(row) for row in slices])
     elif as_csv:
-        click.echo(csv_text(COLUMNS, found), nl=False)
+        click.echo(csv_text(COLUMNS, slices), nl=False)
     else:
-        print_lines(Console(), _lines(run, found, top, left_out))
+        print_lines(Console(), _lines(run, slices, top, left_out))
         return
-    if left_out and not found:
+    if left_out and not slices:
         print_lines(Console(stderr=True), left_out)
 
 
 def _left_out_lines(run: Run, by: str, omitted: api.Omitted, minimum: int) -> list[tuple[str, str]]:
-    """How many slices are not shown, why, and which minimum would show one more."""
+    """The number of omitted slices, the reason, and the minimum that would include another."""
     lines = []
     if omitted.small:
         group, size = max(omitted.small.items(), key=lambda item: item[1])
         count = len(omitted.small)
-        cure = f"; --minimum {size} shows it" if size > 1 else ""
+        advice = f"; --minimum {size} shows it" if size > 1 else ""
         have = counted(count, "slice has", "slices have")
         lines.append(
             (
                 "left out",
                 f"{have} fewer than {counted(minimum, 'image')}; the largest is "
-                f"'{_full_name(run, by, group)}' with {size:,}{cure}",
+                f"'{_full_name(run, by, group)}' with {size:,}{advice}",
             )
         )
     if omitted.alone:
@@ -96,25 +111,26 @@ def _left_out_lines(run: Run, by: str, omitted: api.Omitted, minimum: int) -> li
 
 
 def _full_name(run: Run, by: str, group: str) -> str:
-    """A group with its name in words, where it has one: `n01440764 tench`."""
+    """A group with its name, if it has one: `n01440764 tench`."""
     return " ".join(dict.fromkeys((group.strip(), group_name(run.scoring, by, group))))
 
 
 def _lines(
-    run: Run, found: list[api.Slice], top: int, left_out: list[tuple[str, str]]
+    run: Run, slices: list[api.Slice], top: int, left_out: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    if not found:
+    if not slices:
         return [("slices", "none"), *left_out]
-    scale, unit = (100.0, " %") if unit_of(found[0].metric).is_share else (1.0, "")
-    lines = [("score", f"{found[0].metric} {found[0].condition}   {found[0].formula}")]
+    worst = slices[0]
+    scale, unit = (100.0, " %") if unit_of(worst.metric).is_share else (1.0, "")
+    lines = [("score", f"{worst.metric} {worst.condition}   {worst.formula}")]
     lines += [
         (
-            _full_name(run, one.by, one.group),
-            f"{scale * one.value:6.2f}{unit}  [{scale * one.low:.2f}, {scale * one.high:.2f}]   "
-            f"n = {one.n:,}   shrunk {scale * one.shrunk:.2f}{unit}",
+            _full_name(run, row.by, row.group),
+            f"{scale * row.value:6.2f}{unit}  [{scale * row.low:.2f}, {scale * row.high:.2f}]   "
+            f"n = {row.n:,}   shrunk {scale * row.shrunk:.2f}{unit}",
         )
-        for one in found[:top]
+        for row in slices[:top]
     ]
-    if len(found) > top:
-        lines.append(("", f"and {len(found) - top} more (--top, --csv)"))
+    if len(slices) > top:
+        lines.append(("", f"and {len(slices) - top} more (--top, --csv)"))
     return lines + left_out

@@ -2,38 +2,39 @@
 
     from windtunnel.compat.imagecorruptions import corrupt, corruption_dict, get_corruption_names
 
-The same as there:
+Same as in those packages:
 
-- signatures, names, their order and numbers, subsets, and the types of exceptions;
-- `corruption_dict`, `corruption_tuple` and the single functions, such as `fog(x, severity)`;
-- `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator;
-- uint8 images of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey comes back as three channels;
-- the 224-pixel severity tables whatever the size of the image (`windtunnel.corrupt` chooses by size);
-- every call draws new random numbers; noises, glass_blur and fog have the same distribution;
-- the pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
+- Signatures, names, their order and numbers, subsets, and the types of exceptions.
+- `corruption_dict`, `corruption_tuple` and the single functions, such as `fog(x, severity)`.
+- `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator.
+- uint8 images of at least 32 pixels a side, HxWx3, HxWx1 or HxW. The result has three channels, also for grey
+  images.
+- The 224-pixel severity tables for every size of image (`windtunnel.corrupt` chooses by size).
+- Every call draws new random numbers. Noises, glass_blur and fog have the same distribution.
+- The pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
   to one grey level; for zoom_blur see below.
 
-Other than there:
+Different here:
 
-- zoom_blur: those packages darken the last row or column, by up to 22 grey levels, where the side has one
-  of 34 lengths between 32 and 1,024 pixels (36, 71, 78, 136, 139, 160, ... 600): SciPy's rounding puts the
-  edge of one magnification outside the image, and it becomes black. Here it does not;
-- elastic_transform is the reference's (a random affine warp, then a random field of the reference's
-  strengths); that package draws a field of its own strengths and no affine warp;
-- snow keeps the zoomed layer centred and cuts it to the image before it is blurred, in bytes, as the
-  reference does; that package blurs the layer uncut and cuts it from the top left corner;
-- pixelate enlarges by box averages as the reference does, that package by nearest neighbours: the edges of
-  blocks may lie one pixel apart, but not at 224 pixels;
-- motion_blur rounds to bytes as ImageMagick did, where that package truncates, and its weights always sum
-  to one, where that package darkens images smaller than the motion;
-- frost takes windtunnel's own textures, at their own size and enlarged only for images that do not fit;
-  that package enlarges its photographs by a tenth;
-- spatter does not change an image without a single drop, where that package divides by zero;
-- every corruption takes `seed`, not only the fork's two: the same seed gives the same pixels, which are not
-  the fork's. `numpy.random.seed` has no effect here, and forked worker processes never repeat each other's
-  noise;
-- the single functions return uint8 arrays; there some return floats from 0 to 255, some Pillow images;
-- nothing is printed, and the messages of exceptions state what was given.
+- zoom_blur does not darken the border. Those packages darken the last row or column by up to 22 grey levels
+  if the side has one of 34 lengths between 32 and 1,024 pixels (36, 71, 78, 136, 139, 160, ... 600), because
+  SciPy's rounding puts the edge of one magnification outside the image.
+- elastic_transform is the reference's: a random affine warp, then a random field of the reference's
+  strengths. imagecorruptions has a field of other strengths and no affine warp.
+- snow follows the reference: the zoomed layer is centred and cut to the image before it is blurred, in bytes.
+  imagecorruptions blurs the whole layer and cuts it from the top left corner.
+- pixelate enlarges by box averages, as the reference does; imagecorruptions uses nearest neighbours. Edges of
+  blocks may differ by one pixel, but not at 224 pixels.
+- motion_blur rounds to bytes, as ImageMagick did, and its weights always sum to one. imagecorruptions
+  truncates, and darkens images smaller than the motion.
+- frost uses windtunnel's own textures at their own size, enlarged only for images that do not fit.
+  imagecorruptions enlarges its photographs by a tenth.
+- spatter leaves an image without a drop unchanged, where imagecorruptions divides by zero.
+- Every corruption takes `seed`. The same seed gives the same pixels, which are not the fork's.
+  `numpy.random.seed` has no effect, and forked worker processes never repeat each other's noise.
+- The single functions return uint8 arrays. In imagecorruptions some return floats from 0 to 255 or Pillow
+  images.
+- Nothing is printed, and the messages of exceptions state what was given.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ EDITION = 224
 
 Seed = int | np.random.Generator | None
 
-# That package's groups in the order of its numbers, 0 to 18; they are its own and do not follow our suites.
+# The groups of imagecorruptions in the order of its numbers, 0 to 18; they are independent of the suites.
 GROUPS = {
     "noise": ("gaussian_noise", "shot_noise", "impulse_noise"),
     "blur": ("defocus_blur", "glass_blur", "motion_blur", "zoom_blur"),
@@ -87,8 +88,8 @@ def corrupt(
         image: uint8, HxWx3 (RGB), HxWx1 or HxW; at least 32 pixels on each side.
         severity: 1 to 5.
         corruption_name: the corruption; takes precedence over the number.
-        corruption_number: its index in `get_corruption_names("all")`; other negative numbers than -1 count
-            from the end.
+        corruption_number: its index in `get_corruption_names("all")`; -1 for none, other negative numbers
+            count from the end.
         seed: the same seed gives the same pixels; None draws a new one. Use a different seed for each image.
             From a NumPy generator the seed is drawn, a new one for every call.
 
@@ -147,7 +148,7 @@ def _single_function(name: str) -> Callable[..., NDArray[np.uint8]]:
 
 def _name(name: str | None, number: int) -> str:
     if name is not None:
-        if name not in frozenset(ALL):  # an unhashable name is a TypeError, as there
+        if name not in frozenset(ALL):  # an unhashable name is a TypeError, as in imagecorruptions
             raise KeyError(f"No corruption is named {name!r}; get_corruption_names('all') lists them.")
         return name
     if number == -1:
@@ -158,7 +159,7 @@ def _name(name: str | None, number: int) -> str:
 
 
 def _as_colour(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The image as HxWx3, or that package's exception."""
+    """The image as HxWx3; raises the exceptions of imagecorruptions."""
     if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
         given = image.dtype if isinstance(image, np.ndarray) else type(image).__name__
         raise AttributeError(f"The image is {given}; give a NumPy array of uint8.")
@@ -176,5 +177,5 @@ def _as_colour(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 corruption_tuple = tuple(map(_single_function, ALL))
 corruption_dict = {function.__name__: function for function in corruption_tuple}
-# As there, each can be imported by its name, and so be sent to another process.
+# Each function can be imported by its name, and therefore pickled, as in imagecorruptions.
 globals().update(corruption_dict)

@@ -4,20 +4,21 @@
 
     ImageTransfer("val", "val.txt", save_root="out", decoder_type="opencv").write_to_filesystem()
 
-The same as there:
+Same as in the generator:
 
-- arguments, the names of decoders and resizes, the meta file (`relative/path label` a line);
-- validation: decoded, made 8/7 of `resize` square whatever its aspect, the middle cropped; uint8, height x
-  width x 3; files at `save_root/decoder/resize/<name>.npy` and a new meta file `<decoder>_<resize>.txt`
-  in the current folder; existing files are overwritten.
+- Arguments, the names of decoders and resizes, and the meta file (`relative/path label` on every line).
+- Validation images are decoded, resized to a square of 8/7 of `resize` without keeping the aspect ratio, and
+  centre-cropped, as uint8 arrays of height x width x 3.
+- Arrays are written to `save_root/decoder/resize/<name>.npy`, and a new meta file `<decoder>_<resize>.txt`
+  to the current folder. Existing files are overwritten.
 
-Other than there:
+Different here:
 
-- training crops depend on `seed` and the image's name: two decoders get the same crops;
-- subfolders in names are created; a file is written atomically;
-- no decoder applies an EXIF orientation, where OpenCV did and the others did not;
-- `save_dir`, as the paper writes it, is an alias of `save_root`;
-- FFmpeg is PyAV (`pip install 'av>=14'`) and not the program; sizes come from the image itself.
+- Training crops depend on `seed` and the image's name, so that all decoders get the same crops.
+- Subfolders in names are created, and a file is written atomically.
+- No decoder applies an EXIF orientation. In the generator only OpenCV does.
+- `save_dir`, the name in the paper, is an alias of `save_root`.
+- FFmpeg is used through PyAV (`pip install 'av>=14'`), not as a program. Sizes come from the image itself.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class ImageTransfer:
     """Converts images into arrays with one decoder and one resize.
 
     Args:
-        root_dir: where the images are.
+        root_dir: the folder of the images.
         meta_file: a text file with `relative/path label` on every line.
-        save_root: where the arrays go.
+        save_root: the folder for the arrays.
         decoder_type: `pil`, `opencv` or `ffmpeg`.
         resize_type: library and filter, such as `pil-bilinear`.
         resize: side of the arrays in pixels.

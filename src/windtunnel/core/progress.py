@@ -1,4 +1,4 @@
-"""The progress of long work: one protocol for everything that takes time."""
+"""Progress of long work: the protocol that every long operation reports to."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives what long work has finished since the last call.
+    """Receives the number of items finished since the last call.
 
-    A function with these parameters is one, and so is a progress bar (`core/progress_bar.py`).
+    Functions with these parameters and progress bars (`core/progress_bar.py`) follow it.
     """
 
     def __call__(self, done: int, total: int, failed: int = 0, /) -> None:
-        """Count `done` more finished items of `total`, and `failed` more of them that failed.
+        """Add `done` finished items of `total`, of which `failed` have failed.
 
-        Both are negative if a worker was lost and the items of its unfinished chunk are done again.
+        Both are negative if a worker was lost and the items of its unfinished chunk are repeated.
         """
 
 
 def silent(done: int, total: int, failed: int = 0, /) -> None:
-    """Report progress to nobody."""
+    """Ignore progress."""

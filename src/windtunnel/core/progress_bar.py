@@ -1,4 +1,4 @@
-"""Progress on a screen: a bar in terminals and notebooks, occasional plain lines elsewhere."""
+"""Display of progress: a bar in terminals and notebooks, occasional plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from rich.text import Text
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted, duration
 
-# A new plain line is printed when this share more is done and a few seconds have passed, or after a minute
-# in any case: logs stay short, and readers see that work continues.
+# A plain line is printed after this share of the work and some seconds, or after a minute in any case.
 LINE_SHARE = 0.1
 LINE_SECONDS = 5.0
 QUIET_SECONDS = 60.0
@@ -35,7 +34,7 @@ class RateColumn(ProgressColumn):
     """Predictions per second."""
 
     def render(self, task: Task) -> Text:
-        """The rate, once it is known."""
+        """The rate, or "" until it is known."""
         speed = task.finished_speed or task.speed
         return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
 
@@ -43,13 +42,13 @@ class RateColumn(ProgressColumn):
 class _Display(Protocol):
     """Where progress is shown."""
 
-    def update(self, done: int, total: int | None, remark: str) -> None: ...
+    def update(self, done: int, total: int | None, note: str) -> None: ...
 
     def finish(self) -> None: ...
 
 
 class _Drawn:
-    """A bar with counts, rate, time left and a remark, redrawn on every update."""
+    """A bar with counts, rate, time left and a note, redrawn on every update."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._progress = RichProgress(
@@ -59,14 +58,14 @@ class _Drawn:
             MofNCompleteColumn(),
             RateColumn(),
             TimeRemainingColumn(),
-            TextColumn("left {task.fields[remark]}"),
+            TextColumn("left {task.fields[note]}"),
             console=console,
         )
-        self._task = self._progress.add_task("", total=None, remark="")
+        self._task = self._progress.add_task("", total=None, note="")
 
-    def update(self, done: int, total: int | None, remark: str) -> None:
-        shown = f"  {remark}" if remark else ""
-        self._progress.update(self._task, completed=done, total=total, remark=shown)
+    def update(self, done: int, total: int | None, note: str) -> None:
+        shown = f"  {note}" if note else ""
+        self._progress.update(self._task, completed=done, total=total, note=shown)
         self._progress.start()
 
     def finish(self) -> None:
@@ -75,7 +74,7 @@ class _Drawn:
 
 
 class _Lines:
-    """Occasional plain lines: counts, share, rate, time left and a remark."""
+    """Occasional plain lines: counts, share, rate, time left and a note."""
 
     def __init__(self, console: Console, title: str, clock: Callable[[], float]) -> None:
         self._console = console
@@ -87,9 +86,9 @@ class _Lines:
         self._now: tuple[int, int | None, str] = (0, None, "")
         self._shown: tuple[int, int | None, str] | None = None
 
-    def update(self, done: int, total: int | None, remark: str) -> None:
+    def update(self, done: int, total: int | None, note: str) -> None:
         now = self._clock()
-        self._now = done, total, remark
+        self._now = done, total, note
         if self._last is None:
             self._last = now, done
             return
@@ -97,8 +96,8 @@ class _Lines:
             # Earlier work and the start-up time of workers do not count towards the rate.
             self._begun = now, done
         seconds, further = now - self._last[0], done - self._last[1]
-        tenth = total is not None and further >= LINE_SHARE * total
-        if (tenth and seconds >= LINE_SECONDS) or seconds >= QUIET_SECONDS:
+        is_due = total is not None and further >= LINE_SHARE * total
+        if (is_due and seconds >= LINE_SECONDS) or seconds >= QUIET_SECONDS:
             self._print()
 
     def finish(self) -> None:
@@ -107,7 +106,7 @@ class _Lines:
             self._print()
 
     def _print(self) -> None:
-        done, total, remark = self._shown = self._now
+        done, total, note = self._shown = self._now
         now = self._clock()
         begun, before = self._begun or (now, done)
         self._last = now, done
@@ -117,7 +116,7 @@ class _Lines:
             parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
             if total is not None and done < total:
                 parts.append(f"{duration((total - done) / rate)} left")
-        text = ", ".join([*parts, *([remark] if remark else [])])
+        text = ", ".join([*parts, *([note] if note else [])])
         self._console.print(f"{self._title}: {text}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -127,9 +126,9 @@ def _percent(done: int, total: int) -> int:
 
 
 class Bar:
-    """Progress with counts, rate, time left and a remark, as a bar or as lines.
+    """Progress with counts, rate, time left and a note, as a bar or as lines.
 
-    It appears with the first call, so that a mistake found before any work is reported in one line.
+    It appears with the first call, so that an error before any work is printed without it.
     """
 
     def __init__(
@@ -145,17 +144,17 @@ class Bar:
         self._failed = 0
 
     def __call__(self, done: int, total: int, failed: int = 0, /) -> None:
-        """Count finished work, and images that failed."""
+        """Add finished items, and images that failed."""
         self._done += done
         self._failed += failed
-        remark = f"{counted(self._failed, 'image')} failed" if self._failed else ""
-        self._display.update(self._done, total, remark)
+        note = f"{counted(self._failed, 'image')} failed" if self._failed else ""
+        self._display.update(self._done, total, note)
 
     def __enter__(self) -> Bar:
         return self
 
     def finish(self) -> None:
-        """Leave the bar as it is, so that another can appear: a terminal shows one at a time."""
+        """Stop updating the bar, so that another one can be shown."""
         self._display.finish()
 
     def __exit__(self, *_: object) -> None:
@@ -172,9 +171,9 @@ def can_draw(console: Console) -> bool:
 
 @contextmanager
 def shown(progress: bool | Progress | None) -> Iterator[tuple[Progress, Callable[[object], None] | None]]:
-    """The progress to report to, and what receives the expected time.
+    """A context with the progress to report to, and a function that receives the expected time.
 
-    True shows a bar, None shows one in notebooks only; a function of the user's own is called instead.
+    True shows a bar. None shows one in notebooks only. A function is called instead of a bar.
     """
     console = Console(stderr=True)
     if callable(progress):

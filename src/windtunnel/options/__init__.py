@@ -1,5 +1,8 @@
 """Options records: one per verb, shared by the Python API, the command line and run files."""
 
+from windtunnel.options.distance import DistanceOptions as DistanceOptions
+from windtunnel.options.doctor import DoctorOptions as DoctorOptions
+from windtunnel.options.explain import ExplainOptions as ExplainOptions
 from windtunnel.options.make import MakeOptions as MakeOptions
 from windtunnel.options.record import Options as Options
 from windtunnel.options.run import RunOptions as RunOptions
@@ -7,3 +10,4 @@ from windtunnel.options.run_file import RunFile as RunFile
 from windtunnel.options.run_file import is_run_file as is_run_file
 from windtunnel.options.run_file import read_run_file as read_run_file
 from windtunnel.options.score import ScoreOptions as ScoreOptions
+from windtunnel.options.show import ShowOptions as ShowOptions

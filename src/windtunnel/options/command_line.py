@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from windtunnel.core.option_names import Value, spelled, spelled_by
+from windtunnel.options.distance import DistanceOptions
+from windtunnel.options.doctor import DoctorOptions
+from windtunnel.options.explain import ExplainOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
+from windtunnel.options.show import ShowOptions
 
-# Options whose name on the command line is not the field's: those of the records, of `gate` and of `score`.
-FLAG_NAMES = {
-    field.name: field.flag_name
-    for record in (RunOptions, MakeOptions, ScoreOptions)
-    for field in record.fields()
-} | {"rules": "rule", "metrics": "metric"}
+RECORDS = (
+    RunOptions,
+    MakeOptions,
+    ScoreOptions,
+    DistanceOptions,
+    DoctorOptions,
+    ExplainOptions,
+    ShowOptions,
+)
+# The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
+FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {
+    "rules": "rule",
+    "metrics": "metric",
+    "target": "class",
+}
 
 
 def as_option(name: str, value: Value) -> str:
@@ -25,6 +38,6 @@ def as_option(name: str, value: Value) -> str:
 
 
 def for_command_line(text: str) -> str:
-    """A text for reports, which readers of any interface see: its options as the command line passes them."""
+    """A text for reports, with options as the command line passes them."""
     with spelled_by(as_option):
         return spelled(text)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.labels import DECLARABLE
-from windtunnel.options.execution import ADDRESS_HELP, EXECUTOR_HELP
-from windtunnel.options.record import Options, option_field, options_record
+from windtunnel.options.record import Options, option_field, options_record, same_field
+from windtunnel.options.run import RunOptions
 
 # The layouts for each kind of set, the default first; 32-pixel images are arrays, like CIFAR-10-C and -P.
 IMAGE_LAYOUTS = ("folders", "arrays")
 CLIP_LAYOUTS = ("frames", "arrays", "videos")
-# The layout of sets of pipeline steps; other programs read only this one.
+# The layout of sets of pipeline steps, for other programs.
 STEPS_LAYOUT = "npy"
 LAYOUTS = tuple(dict.fromkeys(("auto", *IMAGE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
 # Crops of imagenet-s: centre crops, or random resized crops.
@@ -25,9 +25,9 @@ class MakeOptions(Options):
 
     layout: str = option_field(
         default="auto",
-        help="Images as folders of files or arrays; sequences as PNG frames, arrays or videos; imagenet-s as "
-        "npy, which training programs read and windtunnel run does not. auto takes arrays for 32-pixel "
-        "images, else folders or frames.",
+        help="How the set is stored: images as folders or arrays; sequences as frames (PNG), arrays or "
+        "videos; imagenet-s as npy, which windtunnel run does not read. auto: arrays for 32-pixel images, "
+        "else folders or frames.",
         choices=LAYOUTS,
     )
     only: Sequence[str] = option_field(
@@ -35,44 +35,28 @@ class MakeOptions(Options):
     )
     split: str = option_field(
         default=SPLITS[0],
-        help="Of imagenet-s: centre crops, or random resized crops for training, the same by every decoder.",
+        help="For imagenet-s: centre crops (val), or random resized crops for training (train).",
         choices=SPLITS,
     )
-    seed: int = option_field(default=0, help="Seed of every random draw.")
-    subset: int | None = option_field(
-        default=None,
-        help="Only this many images, in proportion to class frequency; 0 for all, default as the suite says.",
-        minimum=0,
-    )
+    seed: int = same_field(RunOptions, "seed")
+    subset: int | None = same_field(RunOptions, "subset")
     edition: int | None = option_field(
-        default=None, help="32, 64, 224 or 299, if not as the images' size says."
+        default=None, help="32, 64, 224 or 299; default: by the size of the images."
     )
-    difficulty: int | None = option_field(default=None, help="1, 2 or 3, of sequences: noise is stronger.")
+    difficulty: int | None = option_field(
+        default=None, help="Difficulty of sequences: 1, 2 or 3; higher means stronger noise."
+    )
     codec: str | None = option_field(
-        default=None, help="How images are stored, if not as published.", metavar="none|png|jpeg:85|h264"
+        default=None, help="How images are stored; default: as published.", metavar="none|png|jpeg:85|h264"
     )
-    settings: Sequence[str] = option_field(
-        default=(),
-        help="Replace a setting of a unit, such as frost.textures=DIR; may be repeated.",
-        metavar="UNIT.SETTING=VALUE",
-        flag_name="set",
-        path="maybe",
-    )
-    workers: int | None = option_field(
-        default=None,
-        help="Workers; by default one per processor core on the command line, and 1 in Python.",
-        minimum=1,
-    )
-    executor: str | None = option_field(default=None, help=EXECUTOR_HELP, metavar="NAME")
-    address: str | None = option_field(default=None, help=ADDRESS_HELP, metavar="auto|HOST:PORT")
+    settings: Sequence[str] = same_field(RunOptions, "settings")
+    workers: int | None = same_field(RunOptions, "workers")
+    executor: str | None = same_field(RunOptions, "executor")
+    address: str | None = same_field(RunOptions, "address")
     labels: str | None = option_field(
         default=None,
-        help="What the data's class indices are; imagenet-1k writes folders of WordNet ids. Default indices.",
+        help="What the data's class indices are; imagenet-1k names class folders by WordNet id. Default: "
+        "indices.",
         choices=DECLARABLE,
     )
-    include: Sequence[str | Path] = option_field(
-        default=(),
-        help="A Python file with plug-ins of your own, a suite (TOML), or a folder of both; may be repeated.",
-        metavar="FILE",
-        path="file",
-    )
+    include: Sequence[str | Path] = same_field(RunOptions, "include")

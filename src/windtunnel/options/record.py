@@ -1,4 +1,4 @@
-"""What an options record is: every field declares its type, default and help text, once."""
+"""Options records: every field declares its type, default and help text once."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Field:
 
     Attributes:
         name: the argument in Python and the key in a run file.
-        default: its value where none is given.
+        default: its value if none is given.
         kind: whether it is a flag, a number, a text or several texts.
         help: one sentence for `--help` and the reference.
         flag_name: its name on the command line, without `--`.
         metavar: what `--help` shows in place of the value.
-        choices: all allowed values, where there are few.
+        choices: all allowed values, if there are few.
         minimum: the smallest allowed number.
-        path: whether its texts are always paths (`file`), may be (`maybe`), or never are (``).
+        path: whether its texts are always paths (`file`), sometimes (`maybe`) or never (``).
     """
 
     name: str
@@ -85,6 +85,12 @@ def option_field(
     return dataclasses.field(default=default, metadata=about)
 
 
+def same_field(record: type[Options], name: str) -> Any:
+    """Declare an option that another record has as well: the same default, help text and checks."""
+    (declared,) = (field for field in dataclasses.fields(record) if field.name == name)  # type: ignore[arg-type]
+    return dataclasses.field(default=declared.default, metadata=declared.metadata)
+
+
 @typing.dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option_field,))
 def options_record(declared: type[R]) -> type[R]:
     """Make a class a frozen record whose documentation lists every field with its help text."""
@@ -105,7 +111,7 @@ class Options:
 
     @classmethod
     def field(cls, name: str, kind: str = "option", others: Sequence[str] = ()) -> Field:
-        """One option by name; an unknown name is refused, with the one that was probably meant."""
+        """The option of that name; refuses an unknown name and suggests a similar one."""
         known = {field.name: field for field in cls.fields()}
         if name in known:
             return known[name]
@@ -115,14 +121,14 @@ class Options:
         raise unknown_name(kind, name, [*others, *known])
 
     def with_changes(self, changes: dict[str, Any]) -> Self:
-        """The same options with other values for some of them."""
+        """The record with some values replaced."""
         for name in changes:
             self.field(name)
         return dataclasses.replace(self, **_as_lists(self, changes))  # type: ignore[type-var]
 
 
 def _as_lists(record: Options, changes: dict[str, Any]) -> dict[str, Any]:
-    """Changes in which one text for an option of several is a list of one."""
+    """The changes, with a single text for an option that takes several as a tuple."""
     return {
         name: (value,) if record.field(name).kind == "texts" and isinstance(value, str) else value
         for name, value in changes.items()

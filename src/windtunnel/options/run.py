@@ -11,7 +11,7 @@ from windtunnel.core.placement import ACCELERATOR_BATCH, AUTO, PRECISIONS
 from windtunnel.options.execution import ADDRESS_HELP, EXECUTOR_HELP
 from windtunnel.options.record import Options, option_field, options_record
 
-# What may be kept of a model's outputs: of clean and native images, of all conditions, or of none.
+# For which conditions all outputs of a model are stored: clean and native images, all, or none.
 KEEP = ("auto", "logits", "summary")
 
 
@@ -21,13 +21,13 @@ class RunOptions(Options):
 
     clean: Any = option_field(
         default=None,
-        help="The clean images a finished set was made from, or a natural one is compared with.",
+        help="The clean images of a precomputed set, or for comparison with a natural set.",
         metavar="DATA",
         path="maybe",
     )
     only: Sequence[str] = option_field(
         default=(),
-        help="Run only this corruption or sequence, of the suite or not; may be repeated.",
+        help="Run only this corruption or sequence, also if the suite does not contain it; may be repeated.",
         metavar="UNIT[:LEVEL]",
     )
     preprocess: str | Path | None = option_field(
@@ -56,7 +56,7 @@ class RunOptions(Options):
     seed: int = option_field(default=0, help="Seed of every random draw.")
     subset: int | None = option_field(
         default=None,
-        help="Only this many images, in proportion to class frequency; 0 for all, default as the suite says.",
+        help="Use only this many images, stratified by class; 0 for all; default: as in the suite.",
         minimum=0,
     )
     budget: str | None = option_field(
@@ -67,14 +67,14 @@ class RunOptions(Options):
     mask: bool = option_field(default=False, help="Restrict predictions to classes present in the dataset.")
     keep: str = option_field(
         default="auto",
-        help="Keep full outputs for clean and native images, for all conditions, or for none.",
+        help="Store all outputs for clean and native images (auto), for all conditions (logits), or for none "
+        "(summary).",
         metavar="|".join(KEEP),
     )
-    chunk: int | None = option_field(
-        default=None, help="Images per shard; by default about 2,048 predictions."
-    )
+    chunk: int | None = option_field(default=None, help="Images per shard; default: about 2,048 predictions.")
     labels_are_outputs: bool = option_field(
-        default=False, help="Trust the data's class indices although the model has more outputs."
+        default=False,
+        help="Use the data's class indices as output indices although the model has more outputs.",
     )
     labels: str | None = option_field(
         default=None,
@@ -84,19 +84,19 @@ class RunOptions(Options):
     )
     label_map: str | Path | None = option_field(
         default=None,
-        help="Which outputs stand for which class of the data: columns output,class; a class gets the "
-        "highest score of its outputs.",
+        help="Label map from outputs to the data's classes: columns output,class. The score of a class is "
+        "the highest of its outputs.",
         metavar="FILE.csv",
         flag_name="map",
         path="file",
     )
-    edition: int | None = option_field(default=None, help="32, 64, 224 or 299, if not as the suite says.")
+    edition: int | None = option_field(default=None, help="32, 64, 224 or 299; default: as in the suite.")
     difficulty: int | None = option_field(
-        default=None, help="1, 2 or 3: of sequences, stronger noise and frames further apart."
+        default=None, help="Difficulty of sequences: 1, 2 or 3; higher means stronger noise and larger steps."
     )
     codec: str | None = option_field(
         default=None,
-        help="How images are stored before the model sees them, if not as the suite says; h264: sequences.",
+        help="Codec applied to images before the model sees them; default: as in the suite. h264: sequences.",
         metavar="none|png|jpeg:85|h264",
     )
     settings: Sequence[str] = option_field(
@@ -108,12 +108,12 @@ class RunOptions(Options):
     )
     group: str | None = option_field(
         default=None,
-        help="A column of the data's table; intervals are clustered by its values (such as one patient).",
+        help="A column of the data's table, such as patient, by which confidence intervals are clustered.",
         metavar="COLUMN",
     )
     out: str | Path | None = option_field(
         default=None,
-        help="The run folder; default windtunnel-runs/<names>-<recipe>.",
+        help="The run folder; default: windtunnel-runs/<names>-<recipe>.",
         metavar="FOLDER",
         path="file",
     )
@@ -125,7 +125,7 @@ class RunOptions(Options):
     )
     workers: int | None = option_field(
         default=None,
-        help="Workers; by default one per processor core on the command line, and 1 in Python.",
+        help="Workers; default: one per processor core on the command line, 1 in Python.",
         minimum=1,
     )
     executor: str | None = option_field(default=None, help=EXECUTOR_HELP, metavar="NAME")
@@ -133,5 +133,5 @@ class RunOptions(Options):
     strict: bool = option_field(default=False, help="Stop at the first image that cannot be scored.")
 
 
-# `plan` does no work: it takes every option of `run` but these.
+# Options of `run` that `plan` does not have.
 EXECUTION = ("workers", "executor", "address", "strict")

@@ -11,19 +11,19 @@ from windtunnel.core.errors import UserError, first_line
 from windtunnel.options.record import Field
 from windtunnel.options.run import RunOptions
 
-# What a run is of; everything else in the file is an option.
+# Keys that are arguments of `run`; all others are options.
 SUBJECT = ("model", "data", "suite")
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run as a file describes it.
+    """A run as described by a file.
 
     Attributes:
         models: one model, or several that are run over the same images.
         data: the images.
-        suite: the suite; None leaves it to the data.
-        options: how to run.
+        suite: the suite; None if it depends on the data.
+        options: all other keys of the file.
     """
 
     models: tuple[str, ...]
@@ -38,7 +38,7 @@ def is_run_file(argument: str) -> bool:
 
 
 def read_run_file(path: str | Path) -> RunFile:
-    """The run that a TOML file describes: `model`, `data`, `suite` and any field of RunOptions.
+    """Read a TOML file with the keys `model`, `data`, `suite` and any field of RunOptions.
 
     Relative paths are relative to the file.
     """
@@ -81,7 +81,7 @@ def _table(file: Path) -> dict[str, Any]:
 
 
 def _value(file: Path, field: Field, value: Any) -> Any:
-    """A value of the file as the record holds it, with paths relative to the file."""
+    """A value of the file as the record stores it, with paths relative to the file."""
     field.check_type(value, str(file))
     if field.path == "file":
         made = [str(file.parent / text) for text in ([value] if field.kind == "text" else value)]
@@ -95,10 +95,10 @@ def _value(file: Path, field: Field, value: Any) -> Any:
 
 
 def _resolved(folder: Path, text: str, *, bare: bool) -> str:
-    """A path relative to a folder, or a name as it is.
+    """A path relative to a folder; text that is not a path is returned unchanged.
 
-    Text is a path if it begins with a dot or if there is such a file; `file.py:factory` and `archive#part`
-    name a file too. Text without a dot or slash is a path only where `bare` folder names are usual.
+    Text is a path if it begins with a dot or if such a file exists; `file.py:factory` and `archive#part` also
+    contain a file. Text without a dot or slash is a path only with `bare`, for options that take folders.
     """
     if text == "demo" or not (bare or "." in text or "/" in text):
         return text

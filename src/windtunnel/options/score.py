@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from windtunnel.core.labels import DECLARABLE
-from windtunnel.options.record import Options, option_field, options_record
+from windtunnel.options.record import Options, option_field, options_record, same_field
+from windtunnel.options.run import RunOptions
 
 OUTPUTS = ("logits", "probabilities", "top-k")
 
@@ -18,16 +18,18 @@ class ScoreOptions(Options):
 
     clean: Any = option_field(
         default=None,
-        help="With --predictions: the clean images of a finished or natural set.",
+        help="With --predictions: the clean images of a precomputed or natural set.",
         metavar="DATA",
         path="maybe",
     )
     outputs: str | None = option_field(
-        default=None, help="With --predictions: what they are, if their columns do not say.", choices=OUTPUTS
+        default=None,
+        help="With --predictions: the kind of scores, if their columns do not state it.",
+        choices=OUTPUTS,
     )
     label_map: str | Path | None = option_field(
         default=None,
-        help="With --predictions: columns output,class.",
+        help="With --predictions: label map from outputs to the data's classes, columns output,class.",
         metavar="FILE.csv",
         flag_name="map",
         path="file",
@@ -36,30 +38,16 @@ class ScoreOptions(Options):
         default=False, help="With --predictions: restrict predictions to classes present in the dataset."
     )
     labels_are_outputs: bool = option_field(
-        default=False, help="With --predictions: trust the data's class indices."
+        default=False, help="With --predictions: use the data's class indices as output indices."
     )
-    labels: str | None = option_field(
-        default=None,
-        help="What the data's class indices are; default: ImageNet-1k's if the model declares its classes or "
-        "exactly 0 to 999 occur.",
-        choices=DECLARABLE,
-    )
-    seed: int = option_field(default=0, help="With --predictions: the seed the images were made with.")
+    labels: str | None = same_field(RunOptions, "labels")
+    seed: int = option_field(default=0, help="With --predictions: the seed of the corrupted images.")
     partial: bool = option_field(
         default=False,
-        help="With --predictions: score only images that have a prediction under every condition.",
+        help="With --predictions: score only images with a prediction under every condition.",
     )
     out: str | Path | None = option_field(
         default=None, help="With --predictions: the run folder to write.", metavar="FOLDER", path="file"
     )
-    group: str | None = option_field(
-        default=None,
-        help="A column of the data's table; intervals are clustered by its values (such as one patient).",
-        metavar="COLUMN",
-    )
-    include: Sequence[str | Path] = option_field(
-        default=(),
-        help="A Python file with plug-ins of your own, a suite (TOML), or a folder of both; may be repeated.",
-        metavar="FILE",
-        path="file",
-    )
+    group: str | None = same_field(RunOptions, "group")
+    include: Sequence[str | Path] = same_field(RunOptions, "include")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windtunnel.analysis.explain import explain_seen
+from windtunnel.analysis.explain import explain_preprocessed
 from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
@@ -117,7 +117,7 @@ def _saliency_map(
     run: ScoredRun, model: Model, image: Image, output: int, side_px: int, progress: Progress
 ) -> SaliencyMap:
     names = class_names(run)
-    explanation = explain_seen(
+    explanation = explain_preprocessed(
         model,
         image,
         output,

@@ -11,8 +11,8 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw
 
 from windtunnel.analysis.explain import Explanation
-from windtunnel.analysis.occlusion import Kind
 from windtunnel.core.images import Image
+from windtunnel.options.explain import ScoreKind
 
 # Orange: the score falls when the pixel is covered; blue: it rises. Distinct with any kind of colour vision.
 FALLS = (213, 94, 0)
@@ -21,7 +21,7 @@ RISES = (0, 114, 178)
 STRONGEST = 0.8
 PALE = 0.35
 # Changes of a score drawn in full colour, the same in every map: 0.5 of probability, 5 logits.
-FULL_COLOUR: dict[Kind, float] = {"probability": 0.5, "logit": 5.0}
+FULL_COLOUR: dict[ScoreKind, float] = {"probability": 0.5, "logit": 5.0}
 SIDE_PX = 448
 GAP_PX = 8
 FRAME_PX = 2
@@ -71,7 +71,7 @@ class Scale:
         return sorted({((1 + side * position) / 2, name) for position, name in positions for side in (-1, 1)})
 
 
-def occlusion_scale(score: Kind) -> Scale:
+def occlusion_scale(score: ScoreKind) -> Scale:
     """The colour scale of occlusion maps of a score, the same for all images and models."""
     full, factor = FULL_COLOUR[score], 100 if score == "probability" else 1
     unit = ", points" if score == "probability" else ""
@@ -143,9 +143,9 @@ def side_by_side(explanation: Explanation) -> PillowImage.Image:
         )
         sheet.paste(cell, (left, 0))
     sheet.paste(legend, (0, grow * height))
-    if explanation.hang is None:
+    if explanation.decisive_patch is None:
         return sheet
-    patch = explanation.hang.patch
+    patch = explanation.decisive_patch.patch
     left, top = columns[1] + grow * patch.left, grow * patch.top
     corner = left + grow * patch.width - 1, top + grow * patch.height - 1
     ImageDraw.Draw(sheet).rectangle((left, top, *corner), outline="black", width=FRAME_PX)

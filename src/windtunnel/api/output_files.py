@@ -1,0 +1,18 @@
+"""Checks of files that a verb writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+
+
+def check_png(path: Path) -> None:
+    """Refuse a file that is not a PNG or whose folder does not exist."""
+    if path.suffix.lower() != ".png":
+        raise UserError(f"{option('out')} is {path}; give a file ending in .png.")
+    if not path.parent.is_dir():
+        raise UserError(
+            f"{option('out')} is {path}, but {path.parent} does not exist; give an existing folder."
+        )
