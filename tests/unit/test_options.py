@@ -30,9 +30,9 @@ from windtunnel.options.run import EXECUTION
 
 # What a command takes besides the fields of its record.
 RECORDS: dict[str, tuple[type[Options], set[str]]] = {
-    "run": (RunOptions, {"subject", "suite", "explain", "as_json"}),
+    "run": (RunOptions, {"subject", "suite", "explain", "as_json", "console"}),
     "plan": (RunOptions, {"subject", "suite", "as_json"}),
-    "make": (MakeOptions, {"suite", "data", "out", "as_json"}),
+    "make": (MakeOptions, {"suite", "data", "out", "as_json", "console"}),
     "score": (
         ScoreOptions,
         {"run_folder", "metrics", "baseline", "predictions", "data", "suite", "as_json", "as_csv"},

@@ -121,22 +121,26 @@ def _run(arguments: Sequence[str] | None) -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(EXIT_USER_ERROR)
     except UserError as error:
-        _stop(f"error: {error}", EXIT_USER_ERROR)
+        _stop(f"error: {error}", EXIT_USER_ERROR, given)
     except click.ClickException as error:
         # Click's own message has three lines; the first is sufficient.
         command = getattr(getattr(error, "ctx", None), "command_path", None)
-        _stop(f"error: {error.format_message()} ({command or _command_path(given)} --help)", EXIT_USER_ERROR)
+        _stop(
+            f"error: {error.format_message()} ({command or _command_path(given)} --help)",
+            EXIT_USER_ERROR,
+            given,
+        )
     except (KeyboardInterrupt, click.Abort) as error:
-        _stop(f"stopped. {_stored_work(error)}{_command_line(given)}", EXIT_SIGNAL + _signal_of(error))
+        _stop(f"stopped. {_stored_work(error)}{_command_line(given)}", EXIT_SIGNAL + _signal_of(error), given)
     except RunFailed as error:
-        _stop(f"failed: {error}. {_stored_work(error)}{_command_line(given)}", EXIT_CRASH)
+        _stop(f"failed: {error}. {_stored_work(error)}{_command_line(given)}", EXIT_CRASH, given)
     except BrokenPipeError:
         # The reader closed the pipe, as in `windtunnel list | head`: not a failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:  # an unusable path, or a defect of windtunnel
         if isinstance(error, OSError) and error.errno in PATH_ERRORS:
-            _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR)
+            _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR, given)
         if os.environ.get("WINDTUNNEL_TRACEBACK"):
             traceback.print_exc()
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -144,6 +148,7 @@ def _run(arguments: Sequence[str] | None) -> None:
             f"crashed: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno}). "
             f"{_stored_work(error)}{_command_line(given)} (WINDTUNNEL_TRACEBACK=1 prints the traceback)",
             EXIT_CRASH,
+            given,
         )
     sys.exit(0)
 
@@ -180,6 +185,13 @@ def _command_line(arguments: Sequence[str]) -> str:
     return shlex.join(["windtunnel", *arguments])
 
 
-def _stop(message: str, code: int) -> None:
-    click.echo(" ".join(message.split()), err=True)
+def _stop(message: str, code: int, arguments: Sequence[str]) -> None:
+    """Print the last line on standard error and exit."""
+    text = " ".join(message.split())
+    if "--log-json" in arguments:
+        from windtunnel.core.json_log import JsonLog
+
+        JsonLog().event("end", text=text, exit_code=code)
+    else:
+        click.echo(text, err=True)
     sys.exit(code)

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, print_json, record_options
+from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.conditions import grid_text, is_uneven
 from windtunnel.core.progress_bar import Bar
@@ -28,7 +28,8 @@ LEFT_OUT_SHOWN = 5
 @click.argument("out")
 @record_options(MakeOptions)
 @AS_JSON
-def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> None:
+@LOG
+def command(suite: str, data: str, out: str, as_json: bool, console: Console, **options: Any) -> None:
     """Write DATA corrupted by SUITE to the folder OUT, together with the clean images.
 
     SUITE is a suite's name or TOML file. imagenet-c contains the fifteen corruptions and the four extra ones,
@@ -42,7 +43,6 @@ def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> N
       windtunnel run resnet50.onnx ./ImageNet-C-of-mine
       windtunnel make imagenet-p ./val ./ImageNet-P-of-mine --layout videos
     """
-    console = Console(stderr=True)
     target = Path(out)
     with Bar(console, "reading image headers") as bar:
         prepared = api.prepare_set(suite, data, out, MakeOptions(**options), bar)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from windtunnel.options import Options, RunFile, RunOptions, is_run_file, read_run_file
 from windtunnel.options.record import Field
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -63,6 +66,13 @@ INCLUDE = click.option(
     help=RunOptions.field("include").help,
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+LOG = click.option(
+    "--log-json",
+    "console",
+    is_flag=True,
+    callback=lambda _context, _option, chosen: log_console(as_json=chosen),
+    help="Write progress and notes as JSON, one object per line, on standard error.",
+)
 GROUP = click_option(RunOptions.field("group"))
 
 _SUBJECT: tuple[Decorator, ...] = (
@@ -103,6 +113,15 @@ def asked_run(context: click.Context, subject: tuple[str, ...], suite: str | Non
     return RunFile(
         described.models, described.data, suite or described.suite, described.options.with_changes(typed)
     )
+
+
+def log_console(*, as_json: bool) -> Console:
+    """Where a command reports progress and notes: standard error, for people or for programs."""
+    from rich.console import Console
+
+    from windtunnel.core.json_log import JsonLog
+
+    return JsonLog() if as_json else Console(stderr=True)
 
 
 def print_json(value: object) -> None:

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from windtunnel.core.json_log import JsonLog
+
 
 def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
-    """Print labelled lines in one column."""
+    """Print labelled lines in one column; in a log, an event for each."""
+    if isinstance(console, JsonLog):
+        for label, text in lines:
+            console.event(label, text=text)
+        return
     width = max(len(label) for label, _ in lines)
     for label, text in lines:
         # One call per line, because a progress bar may be drawn below.

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
+from windtunnel.cli.options import AS_JSON, LOG, asked_run, print_json, run_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.cli.report import explained_reports
 from windtunnel.core.progress_bar import Bar
@@ -32,8 +32,9 @@ from windtunnel.runs import Run
     help="Add saliency maps for the misclassified images shown in the report (slow).",
 )
 @AS_JSON
+@LOG
 @click.pass_context
-def command(context: click.Context, /, explain: bool, as_json: bool, **given: Any) -> None:
+def command(context: click.Context, /, explain: bool, as_json: bool, console: Console, **given: Any) -> None:
     """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
 
     Several models share the images, which are made once. Each model has its own run folder.
@@ -48,7 +49,6 @@ def command(context: click.Context, /, explain: bool, as_json: bool, **given: An
       windtunnel run before.onnx after.onnx ./val --out runs
       windtunnel run run.toml --seed 3
     """
-    console = Console(stderr=True)
     asked = asked_run(context, **given)
     runs = run_with_progress(console, asked)
     finish(

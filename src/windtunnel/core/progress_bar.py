@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
+from windtunnel.core.json_log import JsonLog
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted, duration
 
@@ -110,7 +111,9 @@ class _Lines:
         now = self._clock()
         begun, before = self._begun or (now, done)
         self._last = now, done
-        rate = (done - before) / (now - begun) if now > begun else 0.0
+        self._write(done, total, (done - before) / (now - begun) if now > begun else 0.0, note)
+
+    def _write(self, done: int, total: int | None, rate: float, note: str) -> None:
         parts = [f"{done:,}" if total is None else f"{done:,} of {total:,} ({_percent(done, total)} %)"]
         if rate:
             parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
@@ -118,6 +121,20 @@ class _Lines:
                 parts.append(f"{duration((total - done) / rate)} left")
         text = ", ".join([*parts, *([note] if note else [])])
         self._console.print(f"{self._title}: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+class _Events(_Lines):
+    """The same as events of a log."""
+
+    def __init__(self, log: JsonLog, title: str, clock: Callable[[], float]) -> None:
+        super().__init__(log, title, clock)
+        self._log = log
+
+    def _write(self, done: int, total: int | None, rate: float, note: str) -> None:
+        fields = {"note": note} if note else {}
+        self._log.event(
+            "progress", activity=self._title, done=done, total=total, per_second=round(rate, 1), **fields
+        )
 
 
 def _percent(done: int, total: int) -> int:
@@ -137,9 +154,11 @@ class Bar:
         title: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._display: _Display = (
-            _Drawn(console, title) if can_draw(console) else _Lines(console, title, clock)
-        )
+        self._display: _Display
+        if isinstance(console, JsonLog):
+            self._display = _Events(console, title, clock)
+        else:
+            self._display = _Drawn(console, title) if can_draw(console) else _Lines(console, title, clock)
         self._done = 0
         self._failed = 0
 
