@@ -28,9 +28,12 @@ def missing_for(run: ScoredRun, condition: Condition) -> list[str]:
 
 
 def missing_plugins_note(run: ScoredRun) -> str:
-    """Which plug-ins of the run are not registered, and what to do; "" if there are none."""
+    """The note on unregistered plug-ins of a run, with the option to give; "" if there are none."""
     missing = dict.fromkeys(
-        [*missing_layout(run), *(text for one in run.conditions for text in missing_for(run, one))]
+        [
+            *missing_layout(run),
+            *(text for condition in run.conditions for text in missing_for(run, condition)),
+        ]
     )
     if not missing:
         return ""

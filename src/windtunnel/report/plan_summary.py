@@ -114,7 +114,7 @@ def largest_half_width(plan: Plan) -> float | None:
 
 
 def interval_text(plan: Plan) -> str:
-    """How precise the error of one condition will be."""
+    """The largest half-width of the 95 % interval of one condition's error, as text."""
     width = largest_half_width(plan)
     if width is None:
         return "none of the images has a label"
