@@ -85,7 +85,7 @@ class _Worker:
 
 
 def drive(pipe: Connection, orders: Orders) -> None:
-    """The life of the driver process: connect, work, and disconnect when the caller closes the pipe."""
+    """The main function of the driver process: connect, work, and disconnect when the pipe is closed."""
     ignore_signals()
     os.environ.update(ENVIRONMENT)
     _silence()
@@ -93,7 +93,7 @@ def drive(pipe: Connection, orders: Orders) -> None:
     threading.Thread(target=_watch, args=(pipe, stopped, draining), daemon=True).start()
 
     def send(message: str, content: Any) -> None:
-        with suppress(OSError):  # nobody may be left to hear it
+        with suppress(OSError):  # the caller may have ended
             pipe.send((message, content))
 
     try:
@@ -296,7 +296,9 @@ class Dispatcher:
     def _check_cluster(self) -> None:
         """Stop if the cluster is gone or has no CPU; asked where no worker is at work, now and then."""
         now = time.monotonic()
-        if self._checked and (now - self._checked < ANSWER_SECONDS or any(one.ready for one in self.workers)):
+        if self._checked and (
+            now - self._checked < ANSWER_SECONDS or any(worker.ready for worker in self.workers)
+        ):
             return
         self._checked = now
         if not _cpus(self.ray):

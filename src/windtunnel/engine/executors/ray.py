@@ -123,20 +123,20 @@ def _received(pipe: Connection, address: str | None, *expected: str) -> tuple[st
 def _driver(orders: Orders) -> Iterator[Connection]:
     """Start the process that talks to the cluster, and stop it in the end."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=drive, args=(theirs, orders), daemon=True)
+    parent_pipe, driver_pipe = context.Pipe()
+    process = context.Process(target=drive, args=(driver_pipe, orders), daemon=True)
     start_uninterruptible(process)
-    theirs.close()
+    driver_pipe.close()
     connected = False
     try:
-        connected = ours.poll(START_SECONDS)
+        connected = parent_pipe.poll(START_SECONDS)
         if not connected:
             where = f"The Ray cluster at {orders.address} does" if orders.address else "Ray does"
             raise UserError(f"{where} not answer within {START_SECONDS} s; see `ray status`.")
-        _received(ours, orders.address, "connected")
-        yield ours
+        _received(parent_pipe, orders.address, "connected")
+        yield parent_pipe
     finally:
-        ours.close()
+        parent_pipe.close()
         process.join(STOP_SECONDS if connected else 0)
         process.kill()
         process.join()
