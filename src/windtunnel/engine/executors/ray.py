@@ -86,7 +86,7 @@ def _check_address(address: str | None) -> None:
     load_extra("ray", "The executor ray")
     if address is not None and (not address or "@" in address or "://" in address):
         raise UserError(
-            f"{option('address')} must be auto or HOST:PORT, as `ray start --head` prints it, without a "
+            f"{option('address')} must be auto or HOST:PORT, as `ray start` prints it, without a "
             "protocol or a password."
         )
     if address is not None:
@@ -103,7 +103,7 @@ def _check_answers(address: str) -> None:
     except (OSError, OverflowError) as error:
         raise UserError(
             f"Nothing answers at {option('address', address)} ({error}); give the address that "
-            "`ray start --head` printed."
+            "`ray start` printed on the head node."
         ) from error
 
 
