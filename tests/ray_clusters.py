@@ -23,7 +23,7 @@ def ray_cluster(nodes: int) -> Iterator[Any]:
             cluster.add_node(**NODE)
         yield cluster
     finally:
-        stop(cluster)
+        cluster.shutdown()
 
 
 def stop(cluster: Any) -> None:

@@ -236,9 +236,16 @@ def test_an_interruption_stops_a_ray_of_this_machine(tmp_path: Path, model: str,
     assert out == "" and "Traceback" not in told
     assert "stopped. " in told and f"are stored in {run}" in told
     assert shards(run)
+    until = time.monotonic() + 20
+    while left := running(process.pid):  # a worker ends when it notices that its Ray is gone
+        assert time.monotonic() < until, left
+
+
+def running(session: int) -> list[str]:
+    """The processes of a session that have not ended."""
     listed = subprocess.run(["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True).stdout
-    left = [line for line in listed.splitlines() if line.split()[0] == str(process.pid)]
-    assert not [line for line in left if not line.split()[1].startswith("Z")]
+    found = [line.split(maxsplit=2) for line in listed.splitlines()]
+    return [args for sid, stat, args in found if sid == str(session) and not stat.startswith("Z")]
 
 
 class Nothing:
@@ -303,7 +310,8 @@ def test_an_address_that_may_hold_a_password_is_not_repeated(address: str) -> No
 
 
 def test_a_training_on_a_worker_has_the_weights_of_one_here(tmp_path: Path, address: str) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     from windtunnel.train import Geometry, Preprocess, Settings, Tensor, fit
 
     def trained(out: str, **where: str) -> tuple[Any, list[tuple[int, float]]]:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of images that is worked on and stored as one."""
+    """A range of images that is processed and stored as one shard."""
 
     name: str
     images: tuple[Surveyed, ...]

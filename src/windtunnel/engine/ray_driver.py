@@ -85,7 +85,7 @@ class _Worker:
 
 
 def drive(pipe: Connection, orders: Orders) -> None:
-    """The life of the driver process: connect, work, and disconnect when the caller closes the pipe."""
+    """The main function of the driver process: connect, work, and disconnect when the pipe is closed."""
     ignore_signals()
     os.environ.update(ENVIRONMENT)
     _silence()
@@ -93,7 +93,7 @@ def drive(pipe: Connection, orders: Orders) -> None:
     threading.Thread(target=_watch, args=(pipe, stopped, draining), daemon=True).start()
 
     def send(message: str, content: Any) -> None:
-        with suppress(OSError):  # nobody may be left to hear it
+        with suppress(OSError):  # the caller may have ended
             pipe.send((message, content))
 
     try:
@@ -145,8 +145,8 @@ def _connected(orders: Orders) -> Iterator[Any]:
             except Exception as error:  # Ray has many kinds
                 raise UserError(
                     f"There is no Ray cluster at {orders.address} that this machine belongs to "
-                    f"({first_line(error)}). Give the address that `ray start --head` printed, and run "
-                    "`ray start --address=ADDRESS --num-cpus=0` on this machine if it is not a node."
+                    f"({first_line(error)}). Give the address that `ray start` printed on the head "
+                    "node, and make this machine a node if it is none, as docs/howto/ray.md shows."
                 ) from error
         try:
             yield ray
@@ -197,18 +197,29 @@ class Dispatcher:
 
     def run(self, stopped: threading.Event, draining: threading.Event) -> None:
         """Do all items; those in progress if `draining` is set; returns at once if `stopped` is set."""
-        self._start_workers()
-        while self.done < len(self.orders.items) and not stopped.is_set():
-            if draining.is_set():
-                self._waiting.clear()
-                if not any(worker.item is not None for worker in self.workers):
-                    self.send("drained", None)
-                    return
-            ready, _ = self.ray.wait(list(self._calls), timeout=PROGRESS_SECONDS / 2)
-            for call in ready:
-                self._answered(call)
-            self._ask_for_progress()
-            self._check_cluster()
+        try:
+            self._start_workers()
+            while self.done < len(self.orders.items) and not stopped.is_set():
+                if draining.is_set():
+                    self._waiting.clear()
+                    if not any(worker.item is not None for worker in self.workers):
+                        self.send("drained", None)
+                        return
+                ready, _ = self.ray.wait(list(self._calls), timeout=PROGRESS_SECONDS / 2)
+                for call in ready:
+                    self._answered(call)
+                self._ask_for_progress()
+                self._check_cluster()
+        finally:
+            self._end_workers()
+
+    def _end_workers(self) -> None:
+        """End the workers at once, in the middle of an item if need be."""
+        for worker in self.workers:
+            if worker.mark:
+                worker.mark.unlink(missing_ok=True)
+            with suppress(Exception):  # it may be gone
+                self.ray.kill(worker.actor)
 
     def _start_workers(self) -> None:
         """Start as many workers as items are left, at most as many as asked for."""
@@ -296,7 +307,9 @@ class Dispatcher:
     def _check_cluster(self) -> None:
         """Stop if the cluster is gone or has no CPU; asked where no worker is at work, now and then."""
         now = time.monotonic()
-        if self._checked and (now - self._checked < ANSWER_SECONDS or any(one.ready for one in self.workers)):
+        if self._checked and (
+            now - self._checked < ANSWER_SECONDS or any(worker.ready for worker in self.workers)
+        ):
             return
         self._checked = now
         if not _cpus(self.ray):

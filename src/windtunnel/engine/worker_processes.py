@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 
 
 def single_threaded() -> None:
-    """Limit the numeric libraries of this process to one thread, so that workers do not compete."""
+    """Restrict the numeric libraries of this process to one thread, so that workers do not compete."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -21,7 +21,7 @@ def single_threaded() -> None:
 
 @contextmanager
 def opencv_on_one_thread() -> Iterator[None]:
-    """Limit OpenCV to one thread while we work in the caller's process."""
+    """Restrict OpenCV to one thread while working in the caller's process; restores the number of threads."""
     import cv2
 
     before = cv2.getNumThreads()
@@ -33,7 +33,7 @@ def opencv_on_one_thread() -> Iterator[None]:
 
 
 def start_uninterruptible(process: BaseProcess) -> None:
-    """Start a process in which SIGINT is blocked from its first instruction on; its parent stops it.
+    """Start a process in which SIGINT is blocked from its first instruction; its parent stops it.
 
     A terminal sends Ctrl-C to workers too: one that is still importing would print a traceback. Here SIGINT
     is only delayed until the process is started.

@@ -47,16 +47,16 @@ class Processes(Executor):
         pool: list[_Worker[I]] = []
 
         def start() -> _Worker[I]:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, sent), daemon=True)
+            parent_pipe, worker_pipe = context.Pipe()
+            process = context.Process(target=_serve, args=(worker_pipe, sent), daemon=True)
             start_uninterruptible(process)
-            theirs.close()
-            return _Worker(process, ours)
+            worker_pipe.close()
+            return _Worker(process, parent_pipe)
 
         def assign(worker: _Worker[I]) -> None:
             worker.item = waiting.popleft() if waiting and not stop_requested() else None
             worker.done = worker.failed = 0
-            # If the worker died since its last message, the next wait finds that its pipe has ended.
+            # The next wait detects a worker that died since its last message: its pipe is at its end.
             with suppress(OSError):
                 worker.pipe.send(worker.item)
 
@@ -67,7 +67,7 @@ class Processes(Executor):
                 assign(worker)
             while busy := [worker for worker in pool if worker.item is not None]:
                 for ready in wait([worker.pipe for worker in busy]):
-                    worker = next(one for one in busy if one.pipe is ready)
+                    worker = next(candidate for candidate in busy if candidate.pipe is ready)
                     try:
                         message, content = worker.pipe.recv()
                     except (EOFError, OSError):
@@ -109,7 +109,7 @@ def _after_death(
 
 
 def _serve(pipe: Connection, sent: Sent) -> None:
-    """A worker's life: get ready, then do items until told to stop or left alone."""
+    """The main function of a worker: prepare, then do items until the parent stops or ends."""
     ignore_signals()
     try:
         job: Job[Any] = sent.received()
@@ -119,9 +119,9 @@ def _serve(pipe: Connection, sent: Sent) -> None:
             done = do(item, lambda *counts: pipe.send(("progress", counts)))
             pipe.send(("done", done))
     except (EOFError, ConnectionError):
-        return  # the parent is gone
-    except Exception as error:  # must reach the parent in words
-        with suppress(OSError):  # nobody may be left to hear it
+        return  # the parent has ended
+    except Exception as error:  # the parent reports it as text
+        with suppress(OSError):  # the parent may have ended
             pipe.send(("failed", worker_error(error)))
 
 

@@ -86,7 +86,7 @@ def _check_address(address: str | None) -> None:
     load_extra("ray", "The executor ray")
     if address is not None and (not address or "@" in address or "://" in address):
         raise UserError(
-            f"{option('address')} must be auto or HOST:PORT, as `ray start --head` prints it, without a "
+            f"{option('address')} must be auto or HOST:PORT, as `ray start` prints it, without a "
             "protocol or a password."
         )
     if address is not None:
@@ -103,7 +103,7 @@ def _check_answers(address: str) -> None:
     except (OSError, OverflowError) as error:
         raise UserError(
             f"Nothing answers at {option('address', address)} ({error}); give the address that "
-            "`ray start --head` printed."
+            "`ray start` printed on the head node."
         ) from error
 
 
@@ -123,20 +123,20 @@ def _received(pipe: Connection, address: str | None, *expected: str) -> tuple[st
 def _driver(orders: Orders) -> Iterator[Connection]:
     """Start the process that talks to the cluster, and stop it in the end."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=drive, args=(theirs, orders), daemon=True)
+    parent_pipe, driver_pipe = context.Pipe()
+    process = context.Process(target=drive, args=(driver_pipe, orders), daemon=True)
     start_uninterruptible(process)
-    theirs.close()
+    driver_pipe.close()
     connected = False
     try:
-        connected = ours.poll(START_SECONDS)
+        connected = parent_pipe.poll(START_SECONDS)
         if not connected:
             where = f"The Ray cluster at {orders.address} does" if orders.address else "Ray does"
             raise UserError(f"{where} not answer within {START_SECONDS} s; see `ray status`.")
-        _received(ours, orders.address, "connected")
-        yield ours
+        _received(parent_pipe, orders.address, "connected")
+        yield parent_pipe
     finally:
-        ours.close()
+        parent_pipe.close()
         process.join(STOP_SECONDS if connected else 0)
         process.kill()
         process.join()
