@@ -11,6 +11,7 @@ from windtunnel.corruptions import corruption
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.water import wet
 
 MUD = np.array([63, 42, 20], np.float32) / np.float32(255)
@@ -83,8 +84,9 @@ def _lay_mud(image: Image, cover: NDArray[np.float32]) -> Image:
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
     keep, add = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        source, target = image[y].reshape(-1), out[y].reshape(-1)
+        source, target = sources[y], targets[y]
         for x in range(width):
             thick = cover[y, x] if cover[y, x] >= np.float32(MUD_CUT) else np.float32(0)
             for channel in range(3):

@@ -11,6 +11,7 @@ from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.zoom import zoom_axis
 
 LARGE = ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03))
@@ -77,14 +78,15 @@ def _zoom_blur(
     blended = np.empty(width * 3, np.float32)
     step = np.empty(width * 3 - 3, np.float32)  # from a pixel to the next
     total = np.empty(width * 3, np.float32)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        centre = image[y].reshape(-1)
+        centre = sources[y]
         for x in range(width * 3):
             # The image itself, and its first magnification, which is 1.
             total[x] = np.float32(2) * np.float32(centre[x])
         for factor in range(1, count):
-            first = image[row[factor, y]].reshape(-1)
-            second = image[min(row[factor, y] + 1, height - 1)].reshape(-1)
+            first = sources[row[factor, y]]
+            second = sources[min(row[factor, y] + 1, height - 1)]
             part = row_fraction[factor, y]
             for x in range(width * 3):
                 above = np.float32(first[x])
@@ -102,7 +104,7 @@ def _zoom_blur(
                 total[at] += blended[left] + step[left] * part
                 total[at + ONE] += blended[left + ONE] + step[left + ONE] * part
                 total[at + TWO] += blended[left + TWO] + step[left + TWO] * part
-        target = out[y].reshape(-1)
+        target = targets[y]
         for x in range(width * 3):
             mean = total[x] * share
             if abs(mean - np.float32(centre[x])) < FLOAT32_MISS:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 
 
 @jit
@@ -22,9 +23,10 @@ def shift_saturation_and_value(
     out, pixels = np.empty((height, width, 3), np.uint8), np.empty(width, np.int32)
     unit, planes = np.arange(256) / 255.0, np.empty((3, width), np.float64)
     values, shares = np.empty(width, np.float64), np.empty((3, width), np.float64)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        _split_row(image[y].reshape(-1), unit, saturation_factor, saturation_shift, planes, values, shares)
-        _join_row(values, shares, value_shift, pixels, out[y].reshape(-1))
+        _split_row(sources[y], unit, saturation_factor, saturation_shift, planes, values, shares)
+        _join_row(values, shares, value_shift, pixels, targets[y])
     return out
 
 
@@ -34,8 +36,9 @@ def split_value(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     height, width = image.shape[:2]
     unit, planes = np.arange(256) / 255.0, np.empty((3, width), np.float64)
     values, shares = np.empty((height, width), np.float64), np.empty((height, 3, width), np.float64)
+    sources = lines(image)
     for y in range(height):
-        _split_row(image[y].reshape(-1), unit, 1.0, 0.0, planes, values[y], shares[y])
+        _split_row(sources[y], unit, 1.0, 0.0, planes, values[y], shares[y])
     return values, shares
 
 
@@ -44,8 +47,9 @@ def join_value(values: NDArray[np.float64], shares: NDArray[np.float64], value_s
     """Join a split image with clip(V + shift) as its value, truncated."""
     height, width = values.shape
     out, pixels = np.empty((height, width, 3), np.uint8), np.empty(width, np.int32)
+    targets = lines(out)
     for y in range(height):
-        _join_row(values[y], shares[y], value_shift, pixels, out[y].reshape(-1))
+        _join_row(values[y], shares[y], value_shift, pixels, targets[y])
     return out
 
 

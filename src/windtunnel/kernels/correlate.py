@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.mirror import mirror_101
 
 ONE, TWO = np.uint64(1), np.uint64(2)
@@ -149,11 +150,12 @@ def _correlate(
     softened = np.empty(wide, np.float32)
     total = np.empty(line, np.float32)
     out = np.empty((height, width, 3), np.uint8)
+    sources, targets = lines(image), lines(out)
     # Sums start from zero, so high above the image that no band touches its mirrored border.
     for y in range(-spread - 2 * reach - 1, height + spread):
         entering = y + reach
         if entering >= -spread - reach:
-            source = image[mirror_101(entering, height)].reshape(-1)
+            source = sources[mirror_101(entering, height)]
             _sum_along(source, columns, running[entering % running.shape[0]])
         centre = y - spread
         _sum_layers(running, y, plain, reach, change, plain_sums, plain_rows[y % soft])
@@ -167,7 +169,7 @@ def _correlate(
             _soften_across(softened, taps, total)
             if touches:
                 _soften_down(across_rows, centre, spread * 3, taps, total)
-            target = out[centre].reshape(-1)
+            target = targets[centre]
             for x in range(line):
                 target[x] = np.uint8(np.int32(min(total[x], np.float32(255))))
     return out

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 
 Precision = TypeVar("Precision", np.float32, np.float64)
 
@@ -102,15 +103,16 @@ def _blur_bytes(
     padded = np.empty(line + 6 * radius, side.dtype)
     total = np.empty(line, side.dtype)
     out = np.empty((height, width, 3), np.uint8)
+    sources, targets = lines(image), lines(out)
     for y in range(-radius, height):
         entering = y + radius
         if entering < height:
-            source, number = image[entering].reshape(-1), rows[entering % row_count]
+            source, number = sources[entering], rows[entering % kept]
             for x in range(line):
                 number[x] = levels[source[x]]
         if y >= 0:
-            _smooth_row(rows, y, height, row_count, side, padded, total)
-            target = out[y].reshape(-1)
+            _smooth_row(rows, y, height, kept, side, padded, total)
+            target = targets[y]
             for x in range(line):  # white may exceed 255, but never reach 256
                 target[x] = np.uint8(np.int32(total[x] * per_unit))
     return out

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 
 # ImageMagick sums in 16 bits: a byte times this.
 QUANTUM = np.float32(257)
@@ -78,10 +79,11 @@ def _blur_along(
     start = np.empty(weight.size, np.uint64)  # unsigned: no negative index to look for
     out = np.empty((height, width, channels), np.uint8)
     total = np.empty(line, weight.dtype)
+    sources, targets = lines(image), lines(out)
     entered = 0
     for y in range(height):
         while entered < height and entered <= y + max(down.max(), 0):
-            _fill_row(image[entered].reshape(-1), channels, left, rows[entered % row_count])
+            _fill_row(sources[entered], channels, left, rows[entered % kept])
             entered += 1
         for tap in range(weight.size):  # beyond the image's edge, its first or last row
             row = min(max(y + down[tap], 0), height - 1) % row_count
@@ -100,7 +102,7 @@ def _blur_along(
             for x in range(line):
                 total[x] += w * flat[a + np.uint64(x)]
             tap += 1
-        target = out[y].reshape(-1)
+        target = targets[y]
         for x in range(line):
             quantum = np.int32(total[x] * QUANTUM + HALF)
             target[x] = np.uint8(np.int32(np.float32(quantum) * TO_BYTE + HALF))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.zoom import zoom_axis, zoom_layer
 
 WHITE = np.float32(255)
@@ -53,8 +54,9 @@ def lay_flakes(whitened: NDArray[np.float32], flakes: NDArray[np.uint8]) -> Imag
     flake = np.arange(256) / 255.0
     fall = np.empty(width * 3, np.float64)
     out = np.empty((height, width, 3), np.uint8)
+    sources, layer, targets = lines(whitened), lines(flakes), lines(out)
     for y in range(height):
-        _lay_flakes_row(whitened[y].reshape(-1), flakes, y, flake, fall, out[y].reshape(-1))
+        _lay_flakes_row(sources[y], layer, y, flake, fall, targets[y])
     return out
 
 
@@ -63,8 +65,9 @@ def _whiten(image: Image, keep: np.float32, rest: np.float32) -> NDArray[np.floa
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.float32)
     bright = np.empty(width * 3, np.float32)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        _whiten_row(image[y].reshape(-1), keep, rest, bright, out[y].reshape(-1))
+        _whiten_row(sources[y], keep, rest, bright, targets[y])
     return out
 
 
@@ -76,9 +79,10 @@ def _snow_over(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: 
     whitened = np.empty(width * 3, np.float32)
     bright = np.empty(width * 3, np.float32)
     fall = np.empty(width * 3, np.float64)
+    sources, layer, targets = lines(image), lines(flakes), lines(out)
     for y in range(height):
-        _whiten_row(image[y].reshape(-1), keep, rest, bright, whitened)
-        _lay_flakes_row(whitened, flakes, y, flake, fall, out[y].reshape(-1))
+        _whiten_row(sources[y], keep, rest, bright, whitened)
+        _lay_flakes_row(whitened, layer, y, flake, fall, targets[y])
     return out
 
 
@@ -112,7 +116,7 @@ def _lay_flakes_row(
     target: NDArray[np.uint8],
 ) -> None:
     height, width = flakes.shape[:2]
-    falling, turned = flakes[y].reshape(-1), flakes[height - 1 - y].reshape(-1)
+    falling, turned = flakes[y], flakes[height - 1 - y]
     for x in range(width):
         both = flake[falling[x]] + flake[turned[np.uint64(width - 1 - x)]]
         at = np.uint64(3 * x)  # unsigned: no negative index to look for

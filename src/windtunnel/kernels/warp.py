@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.mirror import mirror_101, mirror_edge
 from windtunnel.kernels.sheet import black_place, blend_row, pack
 from windtunnel.kernels.window import Window
@@ -46,6 +47,7 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.fl
         across_x[x] = np.int64(np.rint(inverse[0, 0] * x * FINE))
         across_y[x] = np.int64(np.rint(inverse[1, 0] * x * FINE))
     sampled = np.empty(width * 3, np.int32)
+    targets = lines(out)
     for y in range(height):
         base_x = np.int64(np.rint((inverse[0, 1] * y + inverse[0, 2]) * FINE)) + 16
         base_y = np.int64(np.rint((inverse[1, 1] * y + inverse[1, 2]) * FINE)) + 16
@@ -71,7 +73,7 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.fl
             sampled[at] = np.int32(total & FIELD)
             sampled[at + ONE] = np.int32((total >> GREEN) & FIELD)
             sampled[at + TWO] = np.int32(total >> BLUE)
-        target = out[y].reshape(-1)
+        target = targets[y]
         for x in range(width * 3):
             target[x] = np.float32(sampled[x]) * np.float32(1 / 1024)
     return out
@@ -104,6 +106,7 @@ def displace_mirrored(
     weight_a, weight_b = np.empty(width, np.float32), np.empty(width, np.float32)
     weight_c, weight_d = np.empty(width, np.float32), np.empty(width, np.float32)
     sampled = np.empty(width * 3, np.float32)
+    targets = lines(out)
     for y in range(height):
         steps_x, steps_y = across[y], down[y]
         for x in range(width):
@@ -134,7 +137,7 @@ def displace_mirrored(
                     + by_c * flat[c + step]
                     + by_d * flat[d + step]
                 )
-        target = out[y].reshape(-1)
+        target = targets[y]
         for x in range(width * 3):
             target[x] = np.uint8(np.int32(min(sampled[x] + FLOAT32_MISS, np.float32(255))))
     return out
@@ -216,6 +219,7 @@ def _affine(
     place = np.empty(count, np.int32)
     right, low = np.empty(count, np.float64), np.empty(count, np.float64)
     near = np.empty((4, count), np.int32)
+    targets = lines(out)
     for y in range(out.shape[0]):
         down = y + top + 0.5
         if _misses(a, b * down, c, left, count, width) or _misses(d, e * down, f, left, count, height):
@@ -230,7 +234,7 @@ def _affine(
             right[x], low[x] = at_x - column, at_y - row
             spot = (np.int32(row) + np.int32(1)) * stride + np.int32(column) + np.int32(1)
             place[x] = spot if inside else black
-        blend_row(sheet, width + 2, place, right, low, np.float64(0), near, out[y].reshape(-1))
+        blend_row(sheet, width + 2, place, right, low, np.float64(0), near, targets[y])
     return out
 
 
@@ -291,6 +295,7 @@ def _perspective(
     place = np.empty(count, np.int32)
     right, low = np.empty(count, np.float32), np.empty(count, np.float32)
     near = np.empty((4, count), np.int32)
+    targets = lines(out)
     for row in range(out.shape[0]):
         y = float(row + top)
         for column in range(count):
@@ -306,5 +311,5 @@ def _perspective(
             inside = (cell_x >= -1) & (cell_x < width) & (cell_y >= -1) & (cell_y < height)
             spot = (cell_y + np.int32(1)) * stride + cell_x + np.int32(1)
             place[column] = spot if inside else black
-        blend_row(sheet, width + 2, place, right, low, np.float32(0.5), near, out[row].reshape(-1))
+        blend_row(sheet, width + 2, place, right, low, np.float32(0.5), near, targets[row])
     return out
