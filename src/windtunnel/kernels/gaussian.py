@@ -118,10 +118,15 @@ def _float32_miss(side: NDArray[np.float64]) -> float:
     return float(2 * 255 * 2.0**-24 * (parts.sum() + 3))
 
 
-def smooth_replicated(field: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-    """Smooth a field, its border replicated."""
+def smooth_replicated(
+    field: NDArray[np.float64], sigma: float, out: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Smooth a field, its border replicated, into another one; returns the one with the result."""
     side = weights(sigma)
-    return field if len(side) == 1 else _smooth(field, side, *_line_buffers(field.shape[1], 1, side))
+    if len(side) == 1:
+        return field
+    _smooth(field, side, *_line_buffers(field.shape[1], 1, side), out)
+    return out
 
 
 @jit
@@ -182,14 +187,13 @@ def _smooth(
     side: NDArray[np.float64],
     padded: NDArray[np.float64],
     total: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    out = np.empty(values.shape, np.float64)
+    out: NDArray[np.float64],
+) -> None:
     for y in range(values.shape[0]):
         _smooth_row(values, y, values.shape[0], values.shape[0], side, padded, total)
         target = out[y]
         for x in range(total.size):
             target[x] = total[x]
-    return out
 
 
 @jit

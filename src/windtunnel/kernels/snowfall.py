@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
-from windtunnel.kernels.fields import normal_field
+from windtunnel.kernels.fields import fill_normal
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.lines import lines
-from windtunnel.kernels.zoom import zoom_axis, zoom_layer
+from windtunnel.kernels.scratch import scratch
+from windtunnel.kernels.zoom import zoom_axis
 
 WHITE = np.float32(255)
 
@@ -20,20 +21,37 @@ def draw_flakes(
     """A layer (HxWx1) of normal noise, its middle magnified, black below a threshold."""
     rows, columns = zoom_axis(height, zoom), zoom_axis(width, zoom)
     # Only the middle of the field survives the magnification, so only that is drawn.
-    field = normal_field(key, rows.length, columns.length, mean, spread)
-    layer = zoom_layer(field, rows.index, rows.fraction, columns.index, columns.fraction)
-    return _cut(layer, threshold)
+    field = fill_normal(scratch("snow", (rows.length, columns.length), np.float64), key, mean, spread)
+    return _magnify(field, rows.index, rows.fraction, columns.index, columns.fraction, threshold)
 
 
 @jit
-def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
-    height, width = layer.shape
-    out = np.zeros((height, width, 1), np.uint8)
-    for y in range(height):
-        for x in range(width):
-            value = layer[y, x]
-            if value >= threshold:
-                out[y, x, 0] = np.uint8(min(max(value, 0.0), 1.0) * 255.0)
+def _magnify(
+    field: NDArray[np.float64],
+    row: NDArray[np.int64],
+    row_fraction: NDArray[np.float64],
+    column: NDArray[np.int64],
+    column_fraction: NDArray[np.float64],
+    threshold: float,
+) -> NDArray[np.uint8]:
+    """Bilinear interpolation of a field on a grid given by its axes, as bytes, black below a threshold."""
+    out = np.empty((row.size, column.size, 1), np.uint8)
+    targets = lines(out)
+    blended, magnified = np.empty(field.shape[1] + 1, np.float64), np.empty(column.size, np.float64)
+    for y in range(row.size):
+        first, second = field[row[y]], field[min(row[y] + 1, field.shape[0] - 1)]
+        part = row_fraction[y]
+        for x in range(first.size):
+            blended[x] = first[x] * (1.0 - part) + second[x] * part
+        blended[first.size] = blended[first.size - 1]
+        for x in range(column.size):
+            at = np.uint64(column[x])  # unsigned: no negative index to look for
+            part = column_fraction[x]
+            magnified[x] = blended[at] * (1.0 - part) + blended[at + np.uint64(1)] * part
+        target = targets[y]
+        for x in range(column.size):
+            value = magnified[x] if magnified[x] >= threshold else 0.0
+            target[x] = np.uint8(np.int32(min(max(value, 0.0), 1.0) * 255.0))
     return out
 
 

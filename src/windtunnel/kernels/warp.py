@@ -33,14 +33,13 @@ FARTHEST = 2.0**30
 
 
 @jit
-def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.float32]:
+def affine_mirrored(image: Image, inverse: NDArray[np.float64], out: NDArray[np.float32]) -> None:
     """Sample an image at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border.
 
     Weights are whole 1/1024s here, and applied to all channels of a packed pixel at once.
     """
     height, width = image.shape[:2]
     packed = _pack(image)
-    out = np.empty((height, width, 3), np.float32)
     across_x = np.empty(width, np.int64)
     across_y = np.empty(width, np.int64)
     for x in range(width):
@@ -76,7 +75,6 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.fl
         target = targets[y]
         for x in range(width * 3):
             target[x] = np.float32(sampled[x]) * np.float32(1 / 1024)
-    return out
 
 
 @jit
