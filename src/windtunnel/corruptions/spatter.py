@@ -13,6 +13,7 @@ from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.lines import lines
 from windtunnel.kernels.scratch import scratch
+from windtunnel.kernels.unit import unit32
 from windtunnel.kernels.water import wet
 
 MUD = np.array([63, 42, 20], np.float32) / np.float32(255)
@@ -97,6 +98,6 @@ def _lay_mud(image: Image, cover: NDArray[np.float64]) -> Image:
                 keep[at] = np.float32(1) - thick
                 add[at] = MUD[channel] * thick
         for x in range(width * 3):
-            mixed = np.float32(source[x]) / np.float32(255) * keep[x] + add[x]
+            mixed = unit32(source[x]) * keep[x] + add[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out

@@ -18,6 +18,7 @@ from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.lines import lines
 from windtunnel.kernels.scratch import padded_to_line, scratch
+from windtunnel.kernels.unit import unit
 
 Precision = TypeVar("Precision", np.float32, np.float64)
 
@@ -47,7 +48,7 @@ class _Levels(NamedTuple):
     """Bytes as numbers.
 
     Attributes:
-        table: the number of each level.
+        table: the number of each level; empty if numbers are levels on the reference's scale, from 0 to 1.
         hair: if not 0, every number is its level plus this, or minus this for the `lowered` levels.
         lowered: these levels, a multiple of four: the last may be repeated.
     """
@@ -84,7 +85,7 @@ def _line_buffers(line: int, channels: int, side: NDArray[Any]) -> tuple[NDArray
 @lru_cache(maxsize=1)
 def _unit_levels() -> _Levels:
     """Bytes as numbers on the reference's scale."""
-    return _Levels(np.arange(256) / 255.0, np.float64(0), np.empty(0, np.uint8))
+    return _Levels(np.empty(0), np.float64(0), np.empty(0, np.uint8))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -166,6 +167,10 @@ def _to_numbers(
 ) -> None:
     """Bytes as numbers; the compiler vectorises the search for lowered levels, but not lookups."""
     table, hair, lowered = levels
+    if table.size == 0:
+        for x in range(source.size):
+            number[x] = unit(source[x])
+        return
     if hair == 0:
         for x in range(source.size):
             number[x] = table[source[x]]

@@ -10,9 +10,10 @@ from windtunnel.kernels.fields import fill_normal
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.lines import lines
 from windtunnel.kernels.scratch import scratch
+from windtunnel.kernels.unit import unit, unit32
 from windtunnel.kernels.zoom import zoom_axis
 
-WHITE = np.float32(255)
+ONE, TWO = np.uint64(1), np.uint64(2)
 
 
 def draw_flakes(
@@ -69,12 +70,11 @@ def snow_over(image: Image, flakes: NDArray[np.uint8], keep: float) -> Image:
 def lay_flakes(whitened: NDArray[np.float32], flakes: NDArray[np.uint8]) -> Image:
     """A whitened image with flakes, and the flakes turned by 180 degrees, added; clipped at white."""
     height, width = whitened.shape[:2]
-    flake = np.arange(256) / 255.0
     fall = np.empty(width * 3, np.float64)
     out = np.empty((height, width, 3), np.uint8)
     sources, layer, targets = lines(whitened), lines(flakes), lines(out)
     for y in range(height):
-        _lay_flakes_row(sources[y], layer, y, flake, fall, targets[y])
+        _lay_flakes_row(sources[y], layer, y, fall, targets[y])
     return out
 
 
@@ -92,7 +92,6 @@ def _whiten(image: Image, keep: np.float32, rest: np.float32) -> NDArray[np.floa
 @jit
 def _snow_over(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np.float32) -> Image:
     height, width = image.shape[:2]
-    flake = np.arange(256) / 255.0
     out = np.empty((height, width, 3), np.uint8)
     whitened = np.empty(width * 3, np.float32)
     bright = np.empty(width * 3, np.float32)
@@ -100,7 +99,7 @@ def _snow_over(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: 
     sources, layer, targets = lines(image), lines(flakes), lines(out)
     for y in range(height):
         _whiten_row(sources[y], keep, rest, bright, whitened)
-        _lay_flakes_row(whitened, layer, y, flake, fall, targets[y])
+        _lay_flakes_row(whitened, layer, y, fall, targets[y])
     return out
 
 
@@ -113,13 +112,15 @@ def _whiten_row(
     target: NDArray[np.float32],
 ) -> None:
     for x in range(source.size):
-        target[x] = np.float32(source[x]) / WHITE
+        target[x] = unit32(source[x])
     for x in range(source.size // 3):
-        grey = target[3 * x] * np.float32(0.299) + target[3 * x + 1] * np.float32(0.587)
-        grey += target[3 * x + 2] * np.float32(0.114)
+        at = np.uint64(3 * x)  # unsigned: no negative index to look for
+        grey = target[at] * np.float32(0.299) + target[at + ONE] * np.float32(0.587)
+        grey += target[at + TWO] * np.float32(0.114)
         white = grey * np.float32(1.5) + np.float32(0.5)
-        for channel in range(3):
-            bright[3 * x + channel] = white
+        bright[at] = white
+        bright[at + ONE] = white
+        bright[at + TWO] = white
     for x in range(source.size):
         target[x] = keep * target[x] + rest * max(target[x], bright[x])
 
@@ -129,17 +130,16 @@ def _lay_flakes_row(
     whitened: NDArray[np.float32],
     flakes: NDArray[np.uint8],
     y: int,
-    flake: NDArray[np.float64],
     fall: NDArray[np.float64],
     target: NDArray[np.uint8],
 ) -> None:
     height, width = flakes.shape[:2]
     falling, turned = flakes[y], flakes[height - 1 - y]
     for x in range(width):
-        both = flake[falling[x]] + flake[turned[np.uint64(width - 1 - x)]]
+        both = unit(falling[x]) + unit(turned[np.uint64(width - 1 - x)])
         at = np.uint64(3 * x)  # unsigned: no negative index to look for
         fall[at] = both
-        fall[at + np.uint64(1)] = both
-        fall[at + np.uint64(2)] = both
+        fall[at + ONE] = both
+        fall[at + TWO] = both
     for x in range(width * 3):
         target[x] = np.uint8(np.int32(min(np.float64(whitened[x]) + fall[x], 1.0) * 255.0))

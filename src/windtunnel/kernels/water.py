@@ -10,6 +10,7 @@ from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.lines import lines
 from windtunnel.kernels.rims import light_from_edges
+from windtunnel.kernels.unit import unit32
 
 WATER = np.array([175, 238, 238], np.float32) / np.float32(255)
 # Thresholds of the reference's edge detection in drops.
@@ -62,7 +63,7 @@ def _lay_water(
             shine[at + np.uint64(1)] = value
             shine[at + np.uint64(2)] = value
         for x in range(width * 3):
-            mixed = np.float32(source[x]) / np.float32(255) + shine[x] * colour[x]
+            mixed = unit32(source[x]) + shine[x] * colour[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out
 
