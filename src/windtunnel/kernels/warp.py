@@ -40,7 +40,7 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64], out: NDArray[np.
     (height x width) holds 1024 times each of its channels. The compiler vectorises all but the lookups.
     """
     height, width = image.shape[:2]
-    packed = _pack(image)
+    packed, below = _pack(image), np.uint64(width)
     near = np.empty((4, width), np.uint64)
     a, b, c, d = near[0], near[1], near[2], near[3]
     across_x, across_y = np.empty(width, np.int64), np.empty(width, np.int64)
@@ -52,11 +52,13 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64], out: NDArray[np.
         base_y = np.int64(np.rint((inverse[1, 1] * y + inverse[1, 2]) * FINE)) + 16
         for x in range(width):
             left, top = (base_x + across_x[x]) >> 10, (base_y + across_y[x]) >> 10
-            right, bottom = left + 1, top + 1
-            if left < 0 or right >= width:
-                left, right = mirror_101(left, width), mirror_101(right, width)
-            if top < 0 or bottom >= height:
-                top, bottom = mirror_101(top, height), mirror_101(bottom, height)
+            at = np.uint64(top * width + left)  # unsigned: no negative index to look for
+            if 0 <= left < width - 1 and 0 <= top < height - 1:
+                a[x], b[x] = packed[at], packed[at + ONE]
+                c[x], d[x] = packed[at + below], packed[at + below + ONE]
+                continue
+            left, right = mirror_101(left, width), mirror_101(left + 1, width)
+            top, bottom = mirror_101(top, height), mirror_101(top + 1, height)
             a[x], b[x] = packed[np.uint64(top * width + left)], packed[np.uint64(top * width + right)]
             c[x], d[x] = packed[np.uint64(bottom * width + left)], packed[np.uint64(bottom * width + right)]
         target = out[y]
@@ -125,13 +127,16 @@ def _look_up(
 ) -> None:
     """The four pixels around each sample of a row, mirrored at the edge."""
     a, b, c, d = near[0], near[1], near[2], near[3]
+    below = np.uint64(width)
     for x in range(width):
         left, top = int(lefts[x]), int(tops[x])
-        right, bottom = left + 1, top + 1
-        if left < 0 or right >= width:
-            left, right = mirror_edge(left, width), mirror_edge(right, width)
-        if top < 0 or bottom >= height:
-            top, bottom = mirror_edge(top, height), mirror_edge(bottom, height)
+        at = np.uint64(top * width + left)  # unsigned: no negative index to look for
+        if 0 <= left < width - 1 and 0 <= top < height - 1:
+            a[x], b[x] = flat[at], flat[at + ONE]
+            c[x], d[x] = flat[at + below], flat[at + below + ONE]
+            continue
+        left, right = mirror_edge(left, width), mirror_edge(left + 1, width)
+        top, bottom = mirror_edge(top, height), mirror_edge(top + 1, height)
         a[x], b[x] = flat[np.uint64(top * width + left)], flat[np.uint64(top * width + right)]
         c[x], d[x] = flat[np.uint64(bottom * width + left)], flat[np.uint64(bottom * width + right)]
 
