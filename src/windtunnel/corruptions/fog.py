@@ -38,7 +38,9 @@ def fog(image: Image, rng: Draws, *, amount: float, decay: float) -> Image:
 
 
 @jit
-def _blend(image: Image, grids: NDArray[np.float64], low: float, height_of_map: float, amount: float) -> Image:
+def _blend(
+    image: Image, grids: NDArray[np.float64], low: float, height_of_map: float, amount: float
+) -> Image:
     height, width = image.shape[:2]
     brightest = image.max() / 255.0
     dim = brightest / (brightest + amount)

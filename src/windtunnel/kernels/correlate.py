@@ -27,9 +27,9 @@ NEGLIGIBLE = 1e-9
 
 # Weights and whole numbers on a grid.
 Weighted = list[tuple[float, NDArray[np.int64]]]
-# A weight for each layer; the bars, as the half height of the largest (0 is one pixel) and of what is left out
-# in its middle (-1 is nothing); and their places, two in a row: layer, whether a part ends here, and for each
-# of both the number of the bar, how far it is from the middle, on either side, and how many times it counts.
+# A weight for each layer; the bars, as their half height (0 is one pixel) and that of the gap in their middle
+# (-1 is none); and their places, two in a row: layer, whether a part ends here, and for each of both the
+# number of the bar, how far it is from the middle, on either side, and how many times it counts.
 Layers = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
 # Rows that are summed in one call: a call takes as long as some of its loops.
 BATCH = 16
@@ -198,8 +198,8 @@ def _correlate(
 
 @jit
 def _mirrored_columns(width: int, border: int) -> NDArray[np.uint64]:
-    """Where the numbers of a row with a mirrored border are in it; unsigned: no negative index to look for."""
-    columns = np.empty((width + 2 * border) * 3, np.uint64)
+    """Where the numbers of a row with a mirrored border are in it."""
+    columns = np.empty((width + 2 * border) * 3, np.uint64)  # unsigned: no negative index to look for
     for x in range(columns.size):
         columns[x] = (border + mirror_101(x // 3 - border, width)) * 3 + x % 3
     return columns

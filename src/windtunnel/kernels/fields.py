@@ -16,7 +16,7 @@ _BLOCK = 1024
 
 
 def fill_uniform(field: NDArray[np.float32], key: int, scale: float) -> NDArray[np.float32]:
-    """Fill a field with uniform numbers in [-1, 1) times a scale, equal to `Draws.uniforms` of the same key."""
+    """Fill a field with uniform numbers in [-1, 1) times a scale: `Draws.uniforms` of the same key."""
     _uniform(np.uint64(key), scale, field.reshape(-1))
     return field
 

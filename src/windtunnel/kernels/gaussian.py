@@ -235,12 +235,12 @@ def _smooth_row(
         outer, inner = side[k], side[k - 1]
         for x in range(line):
             middle[x] = middle[x] + (a[x] + b[x]) * outer + (c[x] + d[x]) * inner
-    end = middle[line - channels :]
+    last = middle[line - channels :]
     for k in range(radius):
         left, right = np.uint64(channels * k), np.uint64(channels * (radius + k) + line)
         for channel in range(channels):
             i = np.uint64(channel)  # unsigned: no negative index to look for
-            padded[left + i], padded[right + i] = middle[i], end[i]
+            padded[left + i], padded[right + i] = middle[i], last[i]
     if radius % 2 == 1:
         a, b = padded[:line], padded[2 * channels * radius :]
         for x in range(line):

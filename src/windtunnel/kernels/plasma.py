@@ -2,7 +2,7 @@
 
 An octave is four grids of equal size: its corners, the centres between four corners, and the points between
 two corners of a row or of a column. They are kept apart, so that the compiler vectorises every loop, and
-woven together into the corners of the next octave. A grid has one more row and column, which repeat the first.
+woven together into the corners of the next octave. A grid has one more row and column: a repeated first one.
 """
 
 from __future__ import annotations
