@@ -146,13 +146,12 @@ def _blur_bytes(
     """
     height, width = image.shape[:2]
     radius, kept = side.size - 1, rows.shape[0]
-    lower = np.empty(total.size, np.uint8)
     out = np.empty((height, width, 3), np.uint8)
     sources, targets = lines(image), lines(out)
     for y in range(-radius, height):
         entering = y + radius
         if entering < height:
-            _to_numbers(sources[entering], levels, lower, rows[entering % kept])
+            _to_numbers(sources[entering], levels, rows[entering % kept])
         if y >= 0:
             _smooth_row(rows, y, height, kept, side, padded, total)
             target = targets[y]
@@ -162,9 +161,7 @@ def _blur_bytes(
 
 
 @jit
-def _to_numbers(
-    source: NDArray[np.uint8], levels: _Levels, lower: NDArray[np.uint8], number: NDArray[Precision]
-) -> None:
+def _to_numbers(source: NDArray[np.uint8], levels: _Levels, number: NDArray[Precision]) -> None:
     """Bytes as numbers; the compiler vectorises the search for lowered levels, but not lookups."""
     table, hair, lowered = levels
     if table.size == 0:
@@ -176,14 +173,13 @@ def _to_numbers(
             number[x] = table[source[x]]
         return
     for x in range(source.size):
-        lower[x] = 0
+        number[x] = np.float32(np.int32(source[x])) + hair
     for k in range(0, lowered.size, 4):
         a, b, c, d = lowered[k], lowered[k + 1], lowered[k + 2], lowered[k + 3]
         for x in range(source.size):
             level = source[x]
-            lower[x] |= np.uint8((level == a) | (level == b) | (level == c) | (level == d))
-    for x in range(source.size):
-        number[x] = np.float32(np.int32(source[x])) + (-hair if lower[x] else hair)
+            lower = (level == a) | (level == b) | (level == c) | (level == d)
+            number[x] = np.float32(np.int32(level)) - hair if lower else number[x]
 
 
 @jit
