@@ -77,21 +77,26 @@ def _blur_along(
     height, width, channels = image.shape
     left = max(-across.min(), 0)
     line = width * channels
-    row_count = down.max() - down.min() + 1
-    rows = np.empty((row_count, (left + width + max(across.max(), 0)) * channels), weight.dtype)
+    highest, lowest = down.min(), down.max()
+    kept = lowest - highest + 1
+    rows = np.empty((kept, (left + width + max(across.max(), 0)) * channels), weight.dtype)
     flat = rows.reshape(-1)
-    start = np.empty(weight.size, np.uint64)  # unsigned: no negative index to look for
+    start, shifts = np.empty(weight.size, np.uint64), np.empty(weight.size, np.uint64)  # no negative index
+    for tap in range(weight.size):
+        shifts[tap] = (left + across[tap]) * channels
+    begins = np.empty(height + kept, np.uint64)
+    for i in range(begins.size):  # beyond the image's edge, its first or last row
+        begins[i] = min(max(i + highest, 0), height - 1) % kept * rows.shape[1]
     out = np.empty((height, width, channels), np.uint8)
     total = np.empty(line, weight.dtype)
     sources, targets = lines(image), lines(out)
     entered = 0
     for y in range(height):
-        while entered < height and entered <= y + max(down.max(), 0):
+        while entered < height and entered <= y + max(lowest, 0):
             _fill_row(sources[entered], channels, left, rows[entered % kept])
             entered += 1
-        for tap in range(weight.size):  # beyond the image's edge, its first or last row
-            row = min(max(y + down[tap], 0), height - 1) % row_count
-            start[tap] = np.uint64(row * rows.shape[1] + (left + across[tap]) * channels)
+        for tap in range(weight.size):
+            start[tap] = begins[y + down[tap] - highest] + shifts[tap]
         for x in range(line):
             total[x] = 0
         tap = 0
