@@ -30,7 +30,7 @@ def contrast(image: Image, rng: Draws, *, factor: float) -> Image:  # noqa: ARG0
     return _towards_mean(image, factor)
 
 
-# Fractional bits of the fixed-point line below: 255 levels of them fit 32 bits.
+# Fractional bits of the fixed-point function below: 255 levels of them fit 32 bits.
 BITS = np.int32(22)
 ONE = 1 << 22
 
@@ -39,8 +39,8 @@ ONE = 1 << 22
 def _towards_mean(image: Image, factor: float) -> Image:
     """Put every channel through its table of 256 levels, by arithmetic where that gives the same.
 
-    A table is a line cut to whole levels. If a line in fixed-point numbers meets all its 256 entries, it
-    replaces the table: the compiler vectorises arithmetic, but not lookups.
+    A table is a linear function truncated to whole levels. If a fixed-point function reproduces all its 256
+    entries, it replaces the table: the compiler vectorises arithmetic, but not lookups.
     """
     height, width = image.shape[:2]
     table = _tables(_channel_sums(image), height * width, factor)
@@ -49,7 +49,7 @@ def _towards_mean(image: Image, factor: float) -> Image:
     exact = True
     for channel in range(3):
         least, most = -ONE * 256, ONE * 256
-        for level in range(256):  # the line's offset must be in [least, most)
+        for level in range(256):  # the function's offset must be in [least, most)
             offset = table[channel, level] * ONE - slope * level
             least, most = max(least, offset), min(most, offset + ONE)
         exact = exact and least < most
@@ -60,7 +60,7 @@ def _towards_mean(image: Image, factor: float) -> Image:
     for y in range(height):
         source, target = sources[y], targets[y]
         if exact:
-            for x in range(width * 3):  # cut to 32 bits at every step, or the compiler takes 64
+            for x in range(width * 3):  # truncated to 32 bits at every step: the compiler would use 64
                 target[x] = np.uint8(np.int32(np.int32(slope * np.int32(source[x])) + offsets[x]) >> BITS)
         else:
             for x in range(width * 3):

@@ -128,7 +128,7 @@ def _blend_bytes(
     add: np.uint32,
     offset: np.uint32,
 ) -> Image:
-    """Blend by 32-bit numbers, cut at every step, or the compiler takes 64 bits."""
+    """Blend in fixed point, truncated to 32 bits at every step: the compiler would use 64."""
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
     sources, ices, targets = lines(image), lines(texture), lines(out)

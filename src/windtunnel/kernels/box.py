@@ -54,7 +54,7 @@ def _shrink_rows(
         share = np.uint32(weight[y])
         for i in range(first[y], first[y] + count[y]):
             source = sources[i]
-            for x in range(total.size):  # cut to 32 bits at every step, or the compiler takes 64
+            for x in range(total.size):  # truncated to 32 bits at every step: the compiler would use 64
                 total[x] += np.uint32(share * np.uint32(source[x]))
         target = targets[y]
         for x in range(total.size):

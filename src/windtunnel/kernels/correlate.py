@@ -102,23 +102,23 @@ def _scale(total: float, inside: Weighted, edges: Weighted) -> float:
 
 def _layers(weighted: Weighted) -> Layers:
     """The bars of the layers that are not empty."""
-    kept = [(weight, layer) for weight, layer in weighted if layer.any()]
-    found = [_bars(layer) for _, layer in kept]
-    bars = sorted({bar for own in found for bar, _, _ in own})
+    filled = [(weight, layer) for weight, layer in weighted if layer.any()]
+    bars_of_layers = [_bars(layer) for _, layer in filled]
+    bars = sorted({bar for layer_bars in bars_of_layers for bar, _, _ in layer_bars})
     places: list[list[int]] = []
-    for number, own in enumerate(found):
-        numbered = [(bars.index(bar), away, times) for bar, away, times in own]
-        numbered += [(0, 0, 0)] * (len(own) % 2)
-        whole = int(abs(kept[number][1]).sum()) <= PART
+    for number, layer_bars in enumerate(bars_of_layers):
+        numbered = [(bars.index(bar), away, times) for bar, away, times in layer_bars]
+        numbered += [(0, 0, 0)] * (len(layer_bars) % 2)
+        fits = int(abs(filled[number][1]).sum()) <= PART
         pixels = 0
         for first, second in zip(numbered[::2], numbered[1::2], strict=True):
             more = sum(2 * (2 * bars[bar][0] + 1) * abs(times) for bar, _, times in (first, second))
-            if pixels + more > PART and pixels and not whole:
+            if pixels + more > PART and pixels and not fits:
                 places[-1][1], pixels = 1, 0
             places.append([number, 0, *first, *second])
             pixels += more
         places[-1][1] = 1
-    weights = np.array([weight for weight, _ in kept], np.float32)
+    weights = np.array([weight for weight, _ in filled], np.float32)
     return weights, np.array(bars, np.int64).reshape(-1, 2), np.array(places, np.int64).reshape(-1, 8)
 
 
@@ -160,7 +160,7 @@ def _correlate(
     """Only the rows within reach are stored, so that they stay in the cache."""
     height, width = image.shape[:2]
     spread = taps.size
-    kept = BATCH + 2 * spread
+    row_count = BATCH + 2 * spread
     line, wide, border = width * 3, (width + 2 * spread) * 3, (reach + spread) * 3
     columns = _mirrored_columns(width, reach + spread)
     running = np.zeros((BATCH + 2 * reach + spread + 1, columns.size), np.int16)
@@ -168,8 +168,8 @@ def _correlate(
     most = max(len(plain[1]), len(down[1]), len(across[1]))
     bars = np.zeros((most + 1, columns.size), np.int16)  # the last stays 0
     part, sums = np.empty(wide, np.int16), np.empty(wide, np.int32)
-    plain_rows, across_rows = np.zeros((kept, wide), np.float32), np.zeros((kept, wide), np.float32)
-    down_rows, softened = np.zeros((kept, wide), np.float32), np.empty(wide, np.float32)
+    plain_rows, across_rows = np.zeros((row_count, wide), np.float32), np.zeros((row_count, wide), np.float32)
+    down_rows, softened = np.zeros((row_count, wide), np.float32), np.empty(wide, np.float32)
     total = np.empty(line, np.float32)
     out = np.empty((height, width, 3), np.uint8)
     sources, targets = lines(image), lines(out)
@@ -185,7 +185,7 @@ def _correlate(
             _sum_layers(running, top - spread, bottom - spread, down, reach, bars, part, sums, down_rows)
         for y in range(max(top - spread, 0), bottom - spread):
             for x in range(wide):
-                softened[x] = down_rows[y % kept, x]
+                softened[x] = down_rows[y % row_count, x]
             _soften_down(plain_rows, y, 0, taps, softened)
             _soften_across(softened, taps, total)
             if touches:
@@ -210,8 +210,8 @@ def _run_down(
     source: NDArray[np.uint8], columns: NDArray[np.uint64], border: int, running: NDArray[np.int16], y: int
 ) -> None:
     """Add row y to the sums of all rows above it, and mirror the result."""
-    kept = running.shape[0]
-    above, here = running[(y - 1) % kept], running[y % kept]
+    row_count = running.shape[0]
+    above, here = running[(y - 1) % row_count], running[y % row_count]
     before, now = above[border : border + source.size], here[border : border + source.size]
     for x in range(source.size):
         now[x] = np.int16(before[x] + np.int16(source[x]))
@@ -243,12 +243,12 @@ def _sum_layers(
         for k in range(len(places)):
             a, b = _sides(places[k, 2], places[k, 3], reach, bars)
             c, d = _sides(places[k, 5], places[k, 6], reach, bars)
-            first, second, kept = np.int16(places[k, 4]), np.int16(places[k, 7]), np.int16(not part_begins)
-            for x in range(part.size):  # cut to 16 bits, or the compiler takes 64
+            first, second, keep = np.int16(places[k, 4]), np.int16(places[k, 7]), np.int16(not part_begins)
+            for x in range(part.size):  # truncated to 16 bits at every step: the compiler would use 64
                 i = np.uint64(x)
-                one = np.int16(first * np.int16(flat[a + i] + flat[b + i]))
-                other = np.int16(second * np.int16(flat[c + i] + flat[d + i]))
-                part[x] = np.int16(np.int16(kept * part[x]) + np.int16(one + other))
+                first_bar = np.int16(first * np.int16(flat[a + i] + flat[b + i]))
+                second_bar = np.int16(second * np.int16(flat[c + i] + flat[d + i]))
+                part[x] = np.int16(np.int16(keep * part[x]) + np.int16(first_bar + second_bar))
             part_begins = bool(places[k, 1])
             if part_begins:
                 for x in range(part.size):
@@ -264,12 +264,12 @@ def _sum_layers(
 @jit
 def _sum_bar(running: NDArray[np.int16], y: int, outer: int, inner: int, bar: NDArray[np.int16]) -> None:
     """The sums of one bar in row y."""
-    kept = running.shape[0]
-    below, above = running[(y + outer) % kept], running[(y - outer - 1) % kept]
+    row_count = running.shape[0]
+    below, above = running[(y + outer) % row_count], running[(y - outer - 1) % row_count]
     for x in range(bar.size):
         bar[x] = np.int16(below[x] - above[x])
     if inner >= 0:
-        below, above = running[(y + inner) % kept], running[(y - inner - 1) % kept]
+        below, above = running[(y + inner) % row_count], running[(y - inner - 1) % row_count]
         for x in range(bar.size):
             bar[x] = np.int16(bar[x] - np.int16(below[x] - above[x]))
 

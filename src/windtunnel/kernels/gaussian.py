@@ -69,8 +69,8 @@ def blur_bytes(image: Image, sigma: float, truncate: float = BLUR_TRUNCATE) -> I
 
 
 def _blurred(image: Image, side: NDArray[Any], levels: _Levels, per_unit: Any) -> Image:
-    kept, line, dtype = 2 * len(side) - 1, image.shape[1] * 3, side.dtype.type
-    rows = scratch("rows to blur", (kept, padded_to_line(line, dtype)), dtype)
+    row_count, line, dtype = 2 * len(side) - 1, image.shape[1] * 3, side.dtype.type
+    rows = scratch("rows to blur", (row_count, padded_to_line(line, dtype)), dtype)
     return _blur_bytes(image, side, levels, per_unit, rows, *_line_buffers(line, 3, side))
 
 
@@ -145,15 +145,15 @@ def _blur_bytes(
     Only the rows within reach are kept as numbers: whole images of them would not fit the cache.
     """
     height, width = image.shape[:2]
-    radius, kept = side.size - 1, rows.shape[0]
+    radius, row_count = side.size - 1, rows.shape[0]
     out = np.empty((height, width, 3), np.uint8)
     sources, targets = lines(image), lines(out)
     for y in range(-radius, height):
         entering = y + radius
         if entering < height:
-            _to_numbers(sources[entering], levels, rows[entering % kept])
+            _to_numbers(sources[entering], levels, rows[entering % row_count])
         if y >= 0:
-            _smooth_row(rows, y, height, kept, side, padded, total)
+            _smooth_row(rows, y, height, row_count, side, padded, total)
             target = targets[y]
             for x in range(total.size):  # white may exceed 255, but never reach 256
                 target[x] = np.uint8(np.int32(total[x] * per_unit))

@@ -67,6 +67,16 @@ def _fill_row(source: NDArray[np.uint8], channels: int, left: int, row: Numbers)
 
 
 @jit
+def _begins(height: int, highest: int, rows: Numbers) -> NDArray[np.uint64]:
+    """The place of each row from `highest` on; beyond the image's edge, of its first or last row."""
+    row_count, length = rows.shape
+    begins = np.empty(height + row_count, np.uint64)  # unsigned: no negative index to look for
+    for row in range(begins.size):
+        begins[row] = min(max(row + highest, 0), height - 1) % row_count * length
+    return begins
+
+
+@jit
 def _blur_along(
     image: NDArray[np.uint8],
     across: NDArray[np.int64],
@@ -78,22 +88,20 @@ def _blur_along(
     left = max(-across.min(), 0)
     line = width * channels
     highest, lowest = down.min(), down.max()
-    kept = lowest - highest + 1
-    rows = np.empty((kept, (left + width + max(across.max(), 0)) * channels), weight.dtype)
+    row_count = lowest - highest + 1
+    rows = np.empty((row_count, (left + width + max(across.max(), 0)) * channels), weight.dtype)
     flat = rows.reshape(-1)
-    start, shifts = np.empty(weight.size, np.uint64), np.empty(weight.size, np.uint64)  # no negative index
+    start, shifts = np.empty(weight.size, np.uint64), np.empty(weight.size, np.uint64)
     for tap in range(weight.size):
         shifts[tap] = (left + across[tap]) * channels
-    begins = np.empty(height + kept, np.uint64)
-    for i in range(begins.size):  # beyond the image's edge, its first or last row
-        begins[i] = min(max(i + highest, 0), height - 1) % kept * rows.shape[1]
+    begins = _begins(height, highest, rows)
     out = np.empty((height, width, channels), np.uint8)
     total = np.empty(line, weight.dtype)
     sources, targets = lines(image), lines(out)
     entered = 0
     for y in range(height):
         while entered < height and entered <= y + max(lowest, 0):
-            _fill_row(sources[entered], channels, left, rows[entered % kept])
+            _fill_row(sources[entered], channels, left, rows[entered % row_count])
             entered += 1
         for tap in range(weight.size):
             start[tap] = begins[y + down[tap] - highest] + shifts[tap]
@@ -107,9 +115,9 @@ def _blur_along(
             s, r, q, p = weight[tap + 4], weight[tap + 5], weight[tap + 6], weight[tap + 7]
             for x in range(line):
                 i = np.uint64(x)
-                one = w * flat[a + i] + v * flat[b + i] + u * flat[c + i] + t * flat[d + i]
-                other = s * flat[e + i] + r * flat[f + i] + q * flat[g + i] + p * flat[h + i]
-                total[x] = total[x] + one + other
+                first = w * flat[a + i] + v * flat[b + i] + u * flat[c + i] + t * flat[d + i]
+                second = s * flat[e + i] + r * flat[f + i] + q * flat[g + i] + p * flat[h + i]
+                total[x] = total[x] + first + second
             tap += 8
         while tap + 3 < weight.size:
             a, b, c, d = start[tap], start[tap + 1], start[tap + 2], start[tap + 3]
