@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from tests.parity.reference import PARAMETERS
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, frost
 from windtunnel.kernels import motion
 from windtunnel.kernels.gaussian import blur_bytes
+from windtunnel.kernels.unit import unit, unit32
 from windtunnel.suites.golden_digests import golden_image
 
 
@@ -73,6 +75,26 @@ def test_gaussian_blur_of_even_areas_is_the_oracles(edition: int, severity: int)
     for level in range(256):
         image = np.full((2, 2, 3), level, np.uint8)
         assert (blur_bytes(image, sigma) == oracles.gaussian_blur(image, Replay([]), sigma)).all(), level
+
+
+def test_bytes_from_0_to_1_are_quotients_to_the_last_bit() -> None:
+    for level in np.arange(256, dtype=np.uint8):
+        assert unit(level) == level / 255.0
+        assert unit32(level) == np.float32(level) / np.float32(255)
+
+
+def test_threads_do_not_share_intermediate_results() -> None:
+    """Memory for them is used again by the next call, of any size, in the same thread only."""
+    images = [photograph(side, side) for side in (64, 97, 224)]
+    jobs = [(image, name, number) for number in range(4) for image in images for name in REGISTRY.shipped()]
+
+    def corrupted(job: tuple[np.ndarray, str, int]) -> bytes:
+        image, name, number = job
+        return windtunnel.corrupt(image, name, 3, seed=0, sample_id=str(number)).tobytes()
+
+    alone = [corrupted(job) for job in jobs]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(corrupted, jobs)) == alone
 
 
 # Frost

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.kernels.fields import uniform_field
+from windtunnel.kernels.fields import fill_uniform
+from windtunnel.kernels.scratch import scratch
 from windtunnel.kernels.smooth import smooth_mirrored
 from windtunnel.kernels.warp import affine_mirrored, displace_mirrored
 
@@ -58,9 +59,14 @@ def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, a
     """Move three anchor points by up to affine_px, then displace by alpha times noise smoothed by sigma."""
     height, width = image.shape[:2]
     jolts = rng.uniforms("affine", 6, -affine_px, affine_px).reshape(3, 2)
-    warped = affine_mirrored(image, _inverse_affine(height, width, jolts))
+    warped = scratch("warped", (height, width), np.uint64)
+    affine_mirrored(image, _inverse_affine(height, width, jolts), warped)
     across, down = (
-        smooth_mirrored(uniform_field(rng.key(name), height, width, alpha), sigma)
+        smooth_mirrored(
+            fill_uniform(scratch(name, (height, width), np.float32), rng.key(name), alpha),
+            sigma,
+            scratch(f"smooth {name}", (height, width), np.float32),
+        )
         for name in ("across", "down")
     )
     return displace_mirrored(warped, across, down)

@@ -9,7 +9,10 @@ from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.kernels.jit import jit
-from windtunnel.kernels.plasma import plasma
+from windtunnel.kernels.lines import lines
+from windtunnel.kernels.plasma import plasma, weave
+
+ONE, TWO = np.uint64(1), np.uint64(2)
 
 
 @corruption(
@@ -36,22 +39,27 @@ def fog(image: Image, rng: Draws, *, amount: float, decay: float) -> Image:
 
 @jit
 def _blend(
-    image: Image, layer: NDArray[np.float64], low: float, height_of_map: float, amount: float
+    image: Image, grids: NDArray[np.float64], low: float, height_of_map: float, amount: float
 ) -> Image:
     height, width = image.shape[:2]
     brightest = image.max() / 255.0
     dim = brightest / (brightest + amount)
     scale = 255.0 * amount / height_of_map
+    clouds = np.empty(width + width % 2, np.float64)
     haze = np.empty(width * 3, np.float64)
     out = np.empty((height, width, 3), np.uint8)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        clouds = layer[y]
+        first = y % 2 * 2
+        weave(grids[first, y // 2], grids[first + 1, y // 2], clouds)
         for x in range(width):
             thick = (clouds[x] - low) * scale
-            haze[3 * x] = thick
-            haze[3 * x + 1] = thick
-            haze[3 * x + 2] = thick
-        source, target = image[y].reshape(-1), out[y].reshape(-1)
+            at = np.uint64(3 * x)  # unsigned: no negative index to look for
+            haze[at] = thick
+            haze[at + ONE] = thick
+            haze[at + TWO] = thick
+        source, target = sources[y], targets[y]
         for x in range(width * 3):
-            target[x] = np.uint8(min((source[x] + haze[x]) * dim, 255.0))
+            hazy = (np.float64(np.int32(source[x])) + haze[x]) * dim
+            target[x] = np.uint8(np.int32(min(hazy, 255.0)))
     return out

@@ -8,9 +8,12 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.kernels.fields import normal_field
+from windtunnel.kernels.fields import fill_normal
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
+from windtunnel.kernels.scratch import scratch
+from windtunnel.kernels.unit import unit32
 from windtunnel.kernels.water import wet
 
 MUD = np.array([63, 42, 20], np.float32) / np.float32(255)
@@ -70,27 +73,31 @@ def spatter(
 ) -> Image:
     """Smooth normal noise, keep what exceeds a threshold, and lay it over the image as water or mud."""
     height, width = image.shape[:2]
-    layer = smooth_replicated(normal_field(rng.key("field"), height, width, mean, spread), sigma)
+    field, smooth = scratch("spatter", (2, height, width), np.float64)
+    layer = smooth_replicated(fill_normal(field, rng.key("field"), mean, spread), sigma, smooth)
     if mud:
-        cover = smooth_replicated((layer > threshold).astype(np.float64), glow_or_blur).astype(np.float32)
-        return _lay_mud(image, cover)
+        np.greater(layer, threshold, out=smooth)
+        return _lay_mud(image, smooth_replicated(smooth, glow_or_blur, field))
     return wet(image, layer, threshold, glow_or_blur)
 
 
 @jit
-def _lay_mud(image: Image, cover: NDArray[np.float32]) -> Image:
+def _lay_mud(image: Image, cover: NDArray[np.float64]) -> Image:
     """x * (1 - cover) + mud * cover, where the cover is thick enough."""
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
     keep, add = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        source, target = image[y].reshape(-1), out[y].reshape(-1)
+        source, target = sources[y], targets[y]
         for x in range(width):
-            thick = cover[y, x] if cover[y, x] >= np.float32(MUD_CUT) else np.float32(0)
+            thick = np.float32(cover[y, x])
+            thick = thick if thick >= np.float32(MUD_CUT) else np.float32(0)
             for channel in range(3):
-                keep[3 * x + channel] = np.float32(1) - thick
-                add[3 * x + channel] = MUD[channel] * thick
+                at = np.uint64(3 * x + channel)  # unsigned: no negative index to look for
+                keep[at] = np.float32(1) - thick
+                add[at] = MUD[channel] * thick
         for x in range(width * 3):
-            mixed = np.float32(source[x]) / np.float32(255) * keep[x] + add[x]
+            mixed = unit32(source[x]) * keep[x] + add[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out

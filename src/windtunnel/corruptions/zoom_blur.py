@@ -11,6 +11,7 @@ from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.zoom import zoom_axis
 
 LARGE = ((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03))
@@ -70,43 +71,62 @@ def _zoom_blur(
     column_fraction: NDArray[np.float32],
     flat: NDArray[np.uint8],
 ) -> Image:
+    """Two magnifications at a time: fewer trips through memory, and the same order of sums."""
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
     count = row.shape[0]
     share = np.float32(1.0 / (count + 1))
-    blended = np.empty(width * 3, np.float32)
-    step = np.empty(width * 3 - 3, np.float32)  # from a pixel to the next
+    starts = np.empty((count, width), np.uint64)  # unsigned: no negative index to look for
+    for factor in range(count):
+        for x in range(width):
+            starts[factor, x] = column[factor, x] * 3
+    blended, step = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
+    other, other_step = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
     total = np.empty(width * 3, np.float32)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        centre = image[y].reshape(-1)
+        centre = sources[y]
         for x in range(width * 3):
             # The image itself, and its first magnification, which is 1.
-            total[x] = np.float32(2) * np.float32(centre[x])
-        for factor in range(1, count):
-            first = image[row[factor, y]].reshape(-1)
-            second = image[min(row[factor, y] + 1, height - 1)].reshape(-1)
-            part = row_fraction[factor, y]
-            for x in range(width * 3):
-                above = np.float32(first[x])
-                blended[x] = above + (np.float32(second[x]) - above) * part
-            for x in range(step.size):
-                step[x] = blended[x + 3] - blended[x]
-            index = column[factor]
-            across = column_fraction[factor]
+            total[x] = np.float32(2) * np.float32(np.int32(centre[x]))
+        for factor in range(1, count, 2):
+            _blend_rows(sources, row[factor, y], row_fraction[factor, y], blended, step)
+            if factor + 1 < count:
+                _blend_rows(sources, row[factor + 1, y], row_fraction[factor + 1, y], other, other_step)
+            else:  # nothing is left: adding black changes no sum
+                for x in range(width * 3):
+                    other[x], other_step[x] = np.float32(0), np.float32(0)
+            second = min(factor + 1, count - 1)
+            start, part = starts[factor], column_fraction[factor]
+            other_start, other_part = starts[second], column_fraction[second]
             for x in range(width):
-                left, at = (
-                    np.uint64(index[x] * 3),
-                    np.uint64(x * 3),
-                )  # unsigned: no negative index to look for
-                part = across[x]
-                total[at] += blended[left] + step[left] * part
-                total[at + ONE] += blended[left + ONE] + step[left + ONE] * part
-                total[at + TWO] += blended[left + TWO] + step[left + TWO] * part
-        target = out[y].reshape(-1)
+                a, b, at, p, q = start[x], other_start[x], np.uint64(x * 3), part[x], other_part[x]
+                red = total[at] + (blended[a] + step[a] * p)
+                green = total[at + ONE] + (blended[a + ONE] + step[a + ONE] * p)
+                blue = total[at + TWO] + (blended[a + TWO] + step[a + TWO] * p)
+                total[at] = red + (other[b] + other_step[b] * q)
+                total[at + ONE] = green + (other[b + ONE] + other_step[b + ONE] * q)
+                total[at + TWO] = blue + (other[b + TWO] + other_step[b + TWO] * q)
+        target = targets[y]
         for x in range(width * 3):
-            mean = total[x] * share
-            if abs(mean - np.float32(centre[x])) < FLOAT32_MISS:
-                target[x] = flat[centre[x]]
-            else:
-                target[x] = np.uint8(mean)
+            mean, level = total[x] * share, centre[x]
+            even = abs(mean - np.float32(np.int32(level))) < FLOAT32_MISS
+            target[x] = flat[level] if even else np.uint8(np.int32(mean))
     return out
+
+
+@jit
+def _blend_rows(
+    sources: NDArray[np.uint8],
+    row: int,
+    part: np.float32,
+    blended: NDArray[np.float32],
+    step: NDArray[np.float32],
+) -> None:
+    """A row between two rows, and its steps from a pixel to the next."""
+    first, second = sources[row], sources[min(row + 1, sources.shape[0] - 1)]
+    for x in range(blended.size):
+        above = np.float32(np.int32(first[x]))
+        blended[x] = above + (np.float32(np.int32(second[x])) - above) * part
+    for x in range(blended.size - 3):
+        step[x] = blended[x + 3] - blended[x]

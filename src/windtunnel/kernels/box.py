@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 
 # Pillow's weights are fixed-point numbers of this many bits.
 BITS = 22
-
-ONE, TWO = np.uint64(1), np.uint64(2)
 
 Axis = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def shrink(image: Image, width: int, height: int) -> Image:
-    """Shrink an image to width x height."""
-    return _shrink(image, *_axis(image.shape[1], width), *_axis(image.shape[0], height))
+    """Shrink an image to width x height; columns are shrunk as rows of the transposed image."""
+    narrow = cv2.transpose(_shrink_rows(cv2.transpose(image), *_axis(image.shape[1], width)))
+    return _shrink_rows(np.asarray(narrow, np.uint8), *_axis(image.shape[0], height))
 
 
 @lru_cache(maxsize=64)
@@ -40,40 +41,22 @@ def _axis(large: int, small: int) -> Axis:
 
 
 @jit
-def _shrink(
-    image: Image,
-    column: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    column_weight: NDArray[np.int32],
-    row: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    row_weight: NDArray[np.int32],
+def _shrink_rows(
+    image: Image, first: NDArray[np.int64], count: NDArray[np.int64], weight: NDArray[np.int32]
 ) -> Image:
-    height = image.shape[0]
-    half = np.int32(1 << (BITS - 1))
-    narrow = np.empty((height, column.size * 3), np.uint8)
-    for y in range(height):
-        source, target = image[y].reshape(-1), narrow[y]
-        for x in range(column.size):
-            red, green, blue = np.int32(0), np.int32(0), np.int32(0)
-            for i in range(column[x], column[x] + columns[x]):
-                at = np.uint64(3 * i)  # unsigned: no negative index to look for
-                red += np.int32(source[at])
-                green += np.int32(source[at + ONE])
-                blue += np.int32(source[at + TWO])
-            at = np.uint64(3 * x)
-            target[at] = np.uint8((half + column_weight[x] * red) >> BITS)
-            target[at + ONE] = np.uint8((half + column_weight[x] * green) >> BITS)
-            target[at + TWO] = np.uint8((half + column_weight[x] * blue) >> BITS)
-    out = np.empty((row.size, column.size, 3), np.uint8)
-    total = np.empty(column.size * 3, np.int32)
-    for y in range(row.size):
-        total[:] = 0
-        for i in range(row[y], row[y] + rows[y]):
-            source = narrow[i]
-            for x in range(total.size):
-                total[x] += np.int32(source[x])
-        target = out[y].reshape(-1)
+    """Means of rows; the compiler vectorises whole rows, but not runs of columns."""
+    out = np.empty((first.size, image.shape[1], 3), np.uint8)
+    sources, targets = lines(image), lines(out)
+    total = np.empty(sources.shape[1], np.uint32)
+    half = np.uint32(1 << (BITS - 1))
+    for y in range(first.size):
+        total[:] = half
+        share = np.uint32(weight[y])
+        for i in range(first[y], first[y] + count[y]):
+            source = sources[i]
+            for x in range(total.size):  # truncated to 32 bits at every step: the compiler would use 64
+                total[x] += np.uint32(share * np.uint32(source[x]))
+        target = targets[y]
         for x in range(total.size):
-            target[x] = np.uint8((half + row_weight[y] * total[x]) >> BITS)
+            target[x] = np.uint8(total[x] >> np.uint32(BITS))
     return out

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
+from windtunnel.kernels.unit import unit
 
 
 @jit
@@ -20,11 +22,12 @@ def shift_saturation_and_value(
     """clip(S*factor + shift) and clip(V + shift) in HSV, back to RGB, truncated."""
     height, width = image.shape[:2]
     out, pixels = np.empty((height, width, 3), np.uint8), np.empty(width, np.int32)
-    unit, planes = np.arange(256) / 255.0, np.empty((3, width), np.float64)
+    planes = np.empty((3, width), np.float64)
     values, shares = np.empty(width, np.float64), np.empty((3, width), np.float64)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        _split_row(image[y].reshape(-1), unit, saturation_factor, saturation_shift, planes, values, shares)
-        _join_row(values, shares, value_shift, pixels, out[y].reshape(-1))
+        _split_row(sources[y], saturation_factor, saturation_shift, planes, values, shares)
+        _join_row(values, shares, value_shift, pixels, targets[y])
     return out
 
 
@@ -32,10 +35,11 @@ def shift_saturation_and_value(
 def split_value(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The value of HSV (HxW), and the share of it that each channel has (Hx3xW), for `join_value`."""
     height, width = image.shape[:2]
-    unit, planes = np.arange(256) / 255.0, np.empty((3, width), np.float64)
+    planes = np.empty((3, width), np.float64)
     values, shares = np.empty((height, width), np.float64), np.empty((height, 3, width), np.float64)
+    sources = lines(image)
     for y in range(height):
-        _split_row(image[y].reshape(-1), unit, 1.0, 0.0, planes, values[y], shares[y])
+        _split_row(sources[y], 1.0, 0.0, planes, values[y], shares[y])
     return values, shares
 
 
@@ -44,15 +48,15 @@ def join_value(values: NDArray[np.float64], shares: NDArray[np.float64], value_s
     """Join a split image with clip(V + shift) as its value, truncated."""
     height, width = values.shape
     out, pixels = np.empty((height, width, 3), np.uint8), np.empty(width, np.int32)
+    targets = lines(out)
     for y in range(height):
-        _join_row(values[y], shares[y], value_shift, pixels, out[y].reshape(-1))
+        _join_row(values[y], shares[y], value_shift, pixels, targets[y])
     return out
 
 
 @jit
 def _split_row(
     source: NDArray[np.uint8],
-    unit: NDArray[np.float64],
     saturation_factor: float,
     saturation_shift: float,
     planes: NDArray[np.float64],
@@ -61,14 +65,15 @@ def _split_row(
 ) -> None:
     """Values of one row, and the channels' shares of them after the change of saturation.
 
-    `unit` are the 256 levels from 0 to 1, `planes` is a buffer for the row's channels.
+    `planes` is a buffer for the row's channels.
     """
     reds, greens, blues = planes[0], planes[1], planes[2]
     new_reds, new_greens, new_blues = shares[0], shares[1], shares[2]
     for x in range(values.size):
-        reds[x] = unit[source[3 * x]]
-        greens[x] = unit[source[3 * x + 1]]
-        blues[x] = unit[source[3 * x + 2]]
+        at = np.uint64(3 * x)  # unsigned: no negative index to look for
+        reds[x] = unit(source[at])
+        greens[x] = unit(source[at + np.uint64(1)])
+        blues[x] = unit(source[at + np.uint64(2)])
     for x in range(values.size):
         red, green, blue = reds[x], greens[x], blues[x]
         value = max(max(red, green), blue)

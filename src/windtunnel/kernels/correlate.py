@@ -1,11 +1,10 @@
 """Correlation with a small kernel that is symmetric in both axes, such as a softened disc.
 
-Such a kernel is a sum of layers, each a weight times whole numbers. A layer is a sum of bands, centred
-rectangles: of a disc, about two for each step of its edge in a quadrant. Sums over a layer move from row to
-row: a band gains a row at its bottom and loses one at its top, and part of a row is the difference of two
-running sums. All that is whole numbers in 16 bits: running sums may wrap round, but what a layer gains and
-loses may not, so a kernel has less than 128 rows and columns. Softening a disc would make many layers of
-it, so sums over the plain disc are softened, in float32.
+Such a kernel is a sum of layers, each a weight times whole numbers. A column of a layer is a sum of bars,
+centred runs of rows: of a disc, one bar each. The sum of the pixels below a bar is the difference of two
+running sums down the image. All that is whole numbers in 16 bits. Sums may wrap round as long as their
+results fit: layers of more than 128 pixels are added up in parts, so a kernel has less than 32 rows.
+Softening a disc would make many layers of it, so sums over the plain disc are softened, in float32.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.mirror import mirror_101
 
-ONE, TWO = np.uint64(1), np.uint64(2)
 # Upper bound of the relative error of a sum over a uniform area: sum and weight are rounded once each.
 FLOAT32_MISS = 2.0**-23
 # A weight that cannot move any sum of bytes by a thousandth of a level, or is not even a normal number.
@@ -28,8 +27,14 @@ NEGLIGIBLE = 1e-9
 
 # Weights and whole numbers on a grid.
 Weighted = list[tuple[float, NDArray[np.int64]]]
-# A weight for each layer; and bands: layer, half height, half width (0 is one pixel), how many times.
-Layers = tuple[NDArray[np.float32], NDArray[np.int64]]
+# A weight for each layer; the bars, as their half height (0 is one pixel) and that of the gap in their middle
+# (-1 is none); and their places, two in a row: layer, whether a part ends here, and for each of both the
+# number of the bar, how far it is from the middle, on either side, and how many times it counts.
+Layers = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
+# Rows that are summed in one call: a call takes as long as some of its loops.
+BATCH = 16
+# Pixels whose sum is sure to fit 16 bits.
+PART = 128
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class LayeredKernel:
         plain: the kernel before softening.
         down: to be added after softening down, because the kernel's grid has edges; softened across only.
         across: likewise after softening across; softened down only.
-        reach: the largest half width or half height of a band.
+        reach: the largest half height of a bar, or distance from the middle.
         taps: of the softening, at 1, 2 ... to either side; the middle loses what they take.
     """
 
@@ -79,7 +84,7 @@ def layered_kernel(
         _layers([(scale * weight, layer) for weight, layer in edges]),
         _layers([(scale * weight, layer.T) for weight, layer in edges]),
     )
-    reach = max(int(bands[:, 1:3].max(initial=0)) for _, bands in parts)
+    reach = max(int(max(bars.max(initial=0), places[:, [3, 6]].max(initial=0))) for _, bars, places in parts)
     return LayeredKernel(*parts, reach, side)
 
 
@@ -96,18 +101,38 @@ def _scale(total: float, inside: Weighted, edges: Weighted) -> float:
 
 
 def _layers(weighted: Weighted) -> Layers:
-    """The bands of the layers that are not empty: differences down and across a quadrant."""
-    bands = [np.empty((0, 4), np.int64)]
+    """The bars of the layers that are not empty."""
     filled = [(weight, layer) for weight, layer in weighted if layer.any()]
-    for number, (_, layer) in enumerate(filled):
-        height, width = layer.shape
-        quadrant = np.pad(layer[height // 2 :, width // 2 :], (0, 1))
-        times = np.diff(np.diff(quadrant, axis=0), axis=1)
-        places = np.argwhere(times)
-        bands.append(np.column_stack([np.full(len(places), number), places, times[times != 0]]))
-        if len(places) % 2:  # they are taken in pairs
-            bands.append(np.array([[number, 0, 0, 0]]))
-    return np.array([weight for weight, _ in filled], np.float32), np.concatenate(bands)
+    bars_of_layers = [_bars(layer) for _, layer in filled]
+    bars = sorted({bar for layer_bars in bars_of_layers for bar, _, _ in layer_bars})
+    places: list[list[int]] = []
+    for number, layer_bars in enumerate(bars_of_layers):
+        numbered = [(bars.index(bar), away, times) for bar, away, times in layer_bars]
+        numbered += [(0, 0, 0)] * (len(layer_bars) % 2)
+        fits = int(abs(filled[number][1]).sum()) <= PART
+        pixels = 0
+        for first, second in zip(numbered[::2], numbered[1::2], strict=True):
+            more = sum(2 * (2 * bars[bar][0] + 1) * abs(times) for bar, _, times in (first, second))
+            if pixels + more > PART and pixels and not fits:
+                places[-1][1], pixels = 1, 0
+            places.append([number, 0, *first, *second])
+            pixels += more
+        places[-1][1] = 1
+    weights = np.array([weight for weight, _ in filled], np.float32)
+    return weights, np.array(bars, np.int64).reshape(-1, 2), np.array(places, np.int64).reshape(-1, 8)
+
+
+def _bars(layer: NDArray[np.int64]) -> list[tuple[tuple[int, int], int, int]]:
+    """Bar, distance from the middle, times: of full bars or of pairs of pixels, whichever are fewer."""
+    height, width = layer.shape
+    quadrant = layer[height // 2 :, width // 2 :]
+    full = -np.diff(np.pad(quadrant, ((0, 1), (0, 0))), axis=0)
+    in_pairs = np.count_nonzero(quadrant) < np.count_nonzero(full)
+    times = quadrant if in_pairs else full
+    return [
+        ((int(half), int(half) - 1 if in_pairs else -1), int(away), int(times[half, away]))
+        for half, away in np.argwhere(times)
+    ]
 
 
 def _edge_effect(grid: NDArray[np.int64], step: int) -> NDArray[np.int64]:
@@ -135,121 +160,126 @@ def _correlate(
     """Only the rows within reach are stored, so that they stay in the cache."""
     height, width = image.shape[:2]
     spread = taps.size
-    soft = 2 * spread + 1
-    line, wide = width * 3, (width + 2 * spread) * 3
+    row_count = BATCH + 2 * spread
+    line, wide, border = width * 3, (width + 2 * spread) * 3, (reach + spread) * 3
     columns = _mirrored_columns(width, reach + spread)
-    running = np.zeros((2 * (reach + spread + 1), (columns.size + 1) * 3), np.int16)
+    running = np.zeros((BATCH + 2 * reach + spread + 1, columns.size), np.int16)
     touches = down[0].size > 0
-    change = np.empty(wide, np.int16)
-    plain_sums = np.zeros((plain[0].size, wide), np.int32)
-    down_sums = np.zeros((down[0].size, wide), np.int32)
-    across_sums = np.zeros((across[0].size, wide), np.int32)
-    plain_rows = np.empty((soft, wide), np.float32)
-    across_rows = np.empty((soft, wide), np.float32)
-    softened = np.empty(wide, np.float32)
+    most = max(len(plain[1]), len(down[1]), len(across[1]))
+    bars = np.zeros((most + 1, columns.size), np.int16)  # the last stays 0
+    part, sums = np.empty(wide, np.int16), np.empty(wide, np.int32)
+    plain_rows, across_rows = np.zeros((row_count, wide), np.float32), np.zeros((row_count, wide), np.float32)
+    down_rows, softened = np.zeros((row_count, wide), np.float32), np.empty(wide, np.float32)
     total = np.empty(line, np.float32)
     out = np.empty((height, width, 3), np.uint8)
-    # Sums start from zero, so high above the image that no band touches its mirrored border.
-    for y in range(-spread - 2 * reach - 1, height + spread):
-        entering = y + reach
-        if entering >= -spread - reach:
-            source = image[mirror_101(entering, height)].reshape(-1)
-            _sum_along(source, columns, running[entering % running.shape[0]])
-        centre = y - spread
-        _sum_layers(running, y, plain, reach, change, plain_sums, plain_rows[y % soft])
+    sources, targets = lines(image), lines(out)
+    entered = -spread - reach
+    for top in range(-spread, height + spread, BATCH):
+        bottom = min(top + BATCH, height + spread)
+        while entered < bottom + reach:
+            _run_down(sources[mirror_101(entered, height)], columns, border, running, entered)
+            entered += 1
+        _sum_layers(running, top, bottom, plain, reach, bars, part, sums, plain_rows)
         if touches:
-            _sum_layers(running, y, across, reach, change, across_sums, across_rows[y % soft])
-            _sum_layers(running, centre, down, reach, change, down_sums, softened)
-        if centre >= 0:
-            if not touches:
-                softened[:] = 0
-            _soften_down(plain_rows, centre, 0, taps, softened)
+            _sum_layers(running, top, bottom, across, reach, bars, part, sums, across_rows)
+            _sum_layers(running, top - spread, bottom - spread, down, reach, bars, part, sums, down_rows)
+        for y in range(max(top - spread, 0), bottom - spread):
+            for x in range(wide):
+                softened[x] = down_rows[y % row_count, x]
+            _soften_down(plain_rows, y, 0, taps, softened)
             _soften_across(softened, taps, total)
             if touches:
-                _soften_down(across_rows, centre, spread * 3, taps, total)
-            target = out[centre].reshape(-1)
+                _soften_down(across_rows, y, spread * 3, taps, total)
+            target = targets[y]
             for x in range(line):
                 target[x] = np.uint8(np.int32(min(total[x], np.float32(255))))
     return out
 
 
 @jit
-def _mirrored_columns(width: int, border: int) -> NDArray[np.int64]:
-    """Source columns of an image with a mirrored border."""
-    columns = np.empty(width + 2 * border, np.int64)
+def _mirrored_columns(width: int, border: int) -> NDArray[np.uint64]:
+    """Where the numbers of a row with a mirrored border are in it."""
+    columns = np.empty((width + 2 * border) * 3, np.uint64)  # unsigned: no negative index to look for
     for x in range(columns.size):
-        columns[x] = mirror_101(x - border, width)
+        columns[x] = (border + mirror_101(x // 3 - border, width)) * 3 + x % 3
     return columns
 
 
 @jit
-def _sum_along(source: NDArray[np.uint8], columns: NDArray[np.int64], sums: NDArray[np.int16]) -> None:
-    """Sum a row's columns from the left; the first sum is of none."""
-    red, green, blue = np.int16(0), np.int16(0), np.int16(0)
-    for x in range(columns.size):
-        at, to = np.uint64(columns[x] * 3), np.uint64(x * 3 + 3)  # unsigned: no negative index to look for
-        red = np.int16(red + source[at])
-        green = np.int16(green + source[at + ONE])
-        blue = np.int16(blue + source[at + TWO])
-        sums[to], sums[to + ONE], sums[to + TWO] = red, green, blue
+def _run_down(
+    source: NDArray[np.uint8], columns: NDArray[np.uint64], border: int, running: NDArray[np.int16], y: int
+) -> None:
+    """Add row y to the sums of all rows above it, and mirror the result."""
+    row_count = running.shape[0]
+    above, here = running[(y - 1) % row_count], running[y % row_count]
+    before, now = above[border : border + source.size], here[border : border + source.size]
+    for x in range(source.size):
+        now[x] = np.int16(before[x] + np.int16(source[x]))
+    for x in range(border):
+        left, right = np.uint64(x), np.uint64(border + source.size + x)
+        here[left], here[right] = here[columns[left]], here[columns[right]]
 
 
 @jit
 def _sum_layers(
     running: NDArray[np.int16],
-    y: int,
+    top: int,
+    bottom: int,
     layers: Layers,
     reach: int,
-    change: NDArray[np.int16],
+    bars: NDArray[np.int16],
+    part: NDArray[np.int16],
     sums: NDArray[np.int32],
-    total: NDArray[np.float32],
+    totals: NDArray[np.float32],
 ) -> None:
-    """Move each layer's sums around the pixels of one row down to row y, and weight them."""
-    weights, bands = layers
-    flat = running.reshape(-1)
-    row_count, line = running.shape
-    total[:] = 0
-    k = 0
-    for layer in range(weights.size):
-        change[:] = 0
-        while k < len(bands) and bands[k, 0] == layer:
-            first, second = np.int16(bands[k, 3]), np.int16(bands[k + 1, 3])
-            a, b, c, d = _corners(y, bands[k], reach, row_count, line)
-            e, f, g, h = _corners(y, bands[k + 1], reach, row_count, line)
-            for x in range(change.size):  # two bands at a time: half as many trips through memory
+    """The weighted sums of layers around the pixels of some rows."""
+    weights, of_layers, places = layers
+    flat = bars.reshape(-1)
+    for y in range(top, bottom):
+        total = totals[y % totals.shape[0]]
+        for k in range(len(of_layers)):
+            _sum_bar(running, y, of_layers[k, 0], of_layers[k, 1], bars[k])
+        part_begins, layer_begins = True, True
+        for k in range(len(places)):
+            a, b = _sides(places[k, 2], places[k, 3], reach, bars)
+            c, d = _sides(places[k, 5], places[k, 6], reach, bars)
+            first, second, keep = np.int16(places[k, 4]), np.int16(places[k, 7]), np.int16(not part_begins)
+            for x in range(part.size):  # truncated to 16 bits at every step: the compiler would use 64
                 i = np.uint64(x)
-                first_change = _change(flat[a + i], flat[b + i], flat[c + i], flat[d + i], first)
-                second_change = _change(flat[e + i], flat[f + i], flat[g + i], flat[h + i], second)
-                change[x] = np.int16(change[x] + np.int16(first_change + second_change))
-            k += 2
-        moved, weight = sums[layer], weights[layer]
-        for x in range(total.size):
-            moved[x] += change[x]
-            total[x] += weight * np.float32(moved[x])
+                first_bar = np.int16(first * np.int16(flat[a + i] + flat[b + i]))
+                second_bar = np.int16(second * np.int16(flat[c + i] + flat[d + i]))
+                part[x] = np.int16(np.int16(keep * part[x]) + np.int16(first_bar + second_bar))
+            part_begins = bool(places[k, 1])
+            if part_begins:
+                for x in range(part.size):
+                    sums[x] = np.int32(part[x]) if layer_begins else np.int32(sums[x] + np.int32(part[x]))
+                layer = places[k, 0]
+                layer_begins = k + 1 == len(places) or places[k + 1, 0] != layer
+                if layer_begins:
+                    weight, before = weights[layer], np.float32(layer > 0)
+                    for x in range(part.size):
+                        total[x] = before * total[x] + weight * np.float32(sums[x])
 
 
 @jit
-def _corners(
-    y: int, band: NDArray[np.int64], reach: int, row_count: int, line: int
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """The positions of the running sums for the row that a band gains at its bottom and the one it loses."""
-    gained, lost = (y + band[1]) % row_count * line, (y - band[1] - 1) % row_count * line
-    left, right = (reach - band[2]) * 3, (reach + band[2] + 1) * 3
-    return (
-        np.uint64(gained + right),
-        np.uint64(gained + left),
-        np.uint64(lost + right),
-        np.uint64(lost + left),
-    )
+def _sum_bar(running: NDArray[np.int16], y: int, outer: int, inner: int, bar: NDArray[np.int16]) -> None:
+    """The sums of one bar in row y."""
+    row_count = running.shape[0]
+    below, above = running[(y + outer) % row_count], running[(y - outer - 1) % row_count]
+    for x in range(bar.size):
+        bar[x] = np.int16(below[x] - above[x])
+    if inner >= 0:
+        below, above = running[(y + inner) % row_count], running[(y - inner - 1) % row_count]
+        for x in range(bar.size):
+            bar[x] = np.int16(bar[x] - np.int16(below[x] - above[x]))
 
 
 @jit
-def _change(
-    right: np.int16, left: np.int16, lost_right: np.int16, lost_left: np.int16, times: np.int16
-) -> np.int16:
-    """The change of a band's sum; truncated to 16 bits at every step, because the compiler would use 64."""
-    gained, lost = np.int16(right - left), np.int16(lost_right - lost_left)
-    return np.int16(times * np.int16(gained - lost))
+def _sides(number: int, away: int, reach: int, bars: NDArray[np.int16]) -> tuple[np.uint64, np.uint64]:
+    """Where the two bars at a distance from the middle begin; there is one bar in the middle, and nothing."""
+    count, line = bars.shape
+    left, right = number * line + (reach - away) * 3, number * line + (reach + away) * 3
+    return np.uint64(left), np.uint64(right if away else (count - 1) * line)
 
 
 @jit

@@ -15,32 +15,31 @@ _TO_UNIT = 2.0**-53
 _BLOCK = 1024
 
 
-def uniform_field(key: int, height: int, width: int, scale: float) -> NDArray[np.float32]:
-    """Uniform numbers in [-1, 1) times a scale, equal to `Draws.uniforms` of the same key."""
-    return _uniform(np.uint64(key), height * width, scale).reshape(height, width)
+def fill_uniform(field: NDArray[np.float32], key: int, scale: float) -> NDArray[np.float32]:
+    """Fill a field with uniform numbers in [-1, 1) times a scale: `Draws.uniforms` of the same key."""
+    _uniform(np.uint64(key), scale, field.reshape(-1))
+    return field
 
 
-def normal_field(key: int, height: int, width: int, mean: float, spread: float) -> NDArray[np.float64]:
-    """Normal numbers: the normal quantile of (word's top 53 bits + 1/2) / 2**53."""
-    return _normal(np.uint64(key), height * width, mean, spread).reshape(height, width)
+def fill_normal(field: NDArray[np.float64], key: int, mean: float, spread: float) -> NDArray[np.float64]:
+    """Fill a field with normal numbers: the normal quantile of (word's top 53 bits + 1/2) / 2**53."""
+    _normal(np.uint64(key), mean, spread, field.reshape(-1))
+    return field
 
 
 @jit
-def _uniform(key: np.uint64, count: int, scale: float) -> NDArray[np.float32]:
-    out = np.empty(count, np.float32)
-    for i in range(count):
-        share = np.float64(word(key, np.uint64(i)) >> _S11) * _TO_UNIT
+def _uniform(key: np.uint64, scale: float, out: NDArray[np.float32]) -> None:
+    for i in range(out.size):
+        share = np.float64(np.int64(word(key, np.uint64(i)) >> _S11)) * _TO_UNIT
         out[i] = np.float32(scale * (2.0 * share - 1.0))
-    return out
 
 
 @jit
-def _normal(key: np.uint64, count: int, mean: float, spread: float) -> NDArray[np.float64]:
+def _normal(key: np.uint64, mean: float, spread: float, out: NDArray[np.float64]) -> None:
     """In blocks that stay in the nearest cache, and loops that the compiler vectorises."""
-    out = np.empty(count, np.float64)
     share, depth, tail = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     outer = np.empty(_BLOCK, np.int64)
-    for begin in range(0, count, _BLOCK):
+    for begin in range(0, out.size, _BLOCK):
         block = out[begin : begin + _BLOCK]
         for i in range(block.size):
             share[i] = (np.float64(np.int64(word(key, np.uint64(begin + i)) >> _S11)) + 0.5) * _TO_UNIT
@@ -57,7 +56,6 @@ def _normal(key: np.uint64, count: int, mean: float, spread: float) -> NDArray[n
         for n in range(outer_count):
             value = tail[n] if depth[n] <= _DEEP else _far_tail_quantile(depth[n])
             block[outer[n]] = mean + spread * (value if share[outer[n]] > 0.5 else -value)
-    return out
 
 
 # Rational approximations of the normal quantile, relative error below 1e-15:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 
 # ImageMagick sums in 16 bits: a byte times this.
 QUANTUM = np.float32(257)
@@ -51,14 +52,28 @@ def blur_along(
 @jit
 def _fill_row(source: NDArray[np.uint8], channels: int, left: int, row: Numbers) -> None:
     """One line of the image as numbers, its first and last pixel repeated to either side."""
-    line = source.size
+    line, end = source.size, source[source.size - channels :]
     middle = row[left * channels : left * channels + line]
     for x in range(line):
-        middle[x] = source[x]
-    for x in range(left * channels):
-        row[x] = source[x % channels]
-    for x in range(left * channels + line, row.size):
-        row[x] = source[line - channels + x % channels]
+        middle[x] = np.int32(source[x])
+    for start in range(0, left * channels, channels):
+        for channel in range(channels):
+            i = np.uint64(channel)  # unsigned: no negative index to look for
+            row[np.uint64(start) + i] = np.int32(source[i])
+    for start in range(left * channels + line, row.size, channels):
+        for channel in range(channels):
+            i = np.uint64(channel)
+            row[np.uint64(start) + i] = np.int32(end[i])
+
+
+@jit
+def _begins(height: int, highest: int, rows: Numbers) -> NDArray[np.uint64]:
+    """The place of each row from `highest` on; beyond the image's edge, of its first or last row."""
+    row_count, length = rows.shape
+    begins = np.empty(height + row_count, np.uint64)  # unsigned: no negative index to look for
+    for row in range(begins.size):
+        begins[row] = min(max(row + highest, 0), height - 1) % row_count * length
+    return begins
 
 
 @jit
@@ -72,23 +87,39 @@ def _blur_along(
     height, width, channels = image.shape
     left = max(-across.min(), 0)
     line = width * channels
-    row_count = down.max() - down.min() + 1
+    highest, lowest = down.min(), down.max()
+    row_count = lowest - highest + 1
     rows = np.empty((row_count, (left + width + max(across.max(), 0)) * channels), weight.dtype)
     flat = rows.reshape(-1)
-    start = np.empty(weight.size, np.uint64)  # unsigned: no negative index to look for
+    start, shifts = np.empty(weight.size, np.uint64), np.empty(weight.size, np.uint64)
+    for tap in range(weight.size):
+        shifts[tap] = (left + across[tap]) * channels
+    begins = _begins(height, highest, rows)
     out = np.empty((height, width, channels), np.uint8)
     total = np.empty(line, weight.dtype)
+    sources, targets = lines(image), lines(out)
     entered = 0
     for y in range(height):
-        while entered < height and entered <= y + max(down.max(), 0):
-            _fill_row(image[entered].reshape(-1), channels, left, rows[entered % row_count])
+        while entered < height and entered <= y + max(lowest, 0):
+            _fill_row(sources[entered], channels, left, rows[entered % row_count])
             entered += 1
-        for tap in range(weight.size):  # beyond the image's edge, its first or last row
-            row = min(max(y + down[tap], 0), height - 1) % row_count
-            start[tap] = np.uint64(row * rows.shape[1] + (left + across[tap]) * channels)
-        total[:] = 0
+        for tap in range(weight.size):
+            start[tap] = begins[y + down[tap] - highest] + shifts[tap]
+        for x in range(line):
+            total[x] = 0
         tap = 0
-        while tap + 3 < weight.size:  # four taps at a time: a quarter of the trips through memory
+        while tap + 7 < weight.size:  # eight taps at a time, in two groups: fewer trips through memory
+            a, b, c, d = start[tap], start[tap + 1], start[tap + 2], start[tap + 3]
+            e, f, g, h = start[tap + 4], start[tap + 5], start[tap + 6], start[tap + 7]
+            w, v, u, t = weight[tap], weight[tap + 1], weight[tap + 2], weight[tap + 3]
+            s, r, q, p = weight[tap + 4], weight[tap + 5], weight[tap + 6], weight[tap + 7]
+            for x in range(line):
+                i = np.uint64(x)
+                first = w * flat[a + i] + v * flat[b + i] + u * flat[c + i] + t * flat[d + i]
+                second = s * flat[e + i] + r * flat[f + i] + q * flat[g + i] + p * flat[h + i]
+                total[x] = total[x] + first + second
+            tap += 8
+        while tap + 3 < weight.size:
             a, b, c, d = start[tap], start[tap + 1], start[tap + 2], start[tap + 3]
             w, v, u, t = weight[tap], weight[tap + 1], weight[tap + 2], weight[tap + 3]
             for x in range(line):
@@ -100,7 +131,7 @@ def _blur_along(
             for x in range(line):
                 total[x] += w * flat[a + np.uint64(x)]
             tap += 1
-        target = out[y].reshape(-1)
+        target = targets[y]
         for x in range(line):
             quantum = np.int32(total[x] * QUANTUM + HALF)
             target[x] = np.uint8(np.int32(np.float32(quantum) * TO_BYTE + HALF))

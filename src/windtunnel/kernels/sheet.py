@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 
 CHANNEL = np.int32(0xFF)
 RED, GREEN, BLUE = np.int32(0), np.int32(8), np.int32(16)
@@ -26,8 +27,9 @@ def pack(image: Image, replicate: bool) -> NDArray[np.int32]:
     height, width = image.shape[:2]
     stride = width + 2
     sheet = np.zeros((height + 3) * stride + 2, np.int32)
+    sources = lines(image)
     for y in range(height):
-        source, row = image[y].reshape(-1), sheet[(y + 1) * stride : (y + 2) * stride]
+        source, row = sources[y], sheet[(y + 1) * stride : (y + 2) * stride]
         for x in range(width):
             at = np.uint64(3 * x)  # unsigned: no negative index to look for
             red, green, blue = source[at], source[at + np.uint64(1)], source[at + np.uint64(2)]

@@ -17,8 +17,10 @@ TRUNCATE = 3.0
 LONG = 16
 
 
-def smooth_mirrored(field: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
-    """Smooth a field, mirrored at its edges.
+def smooth_mirrored(
+    field: NDArray[np.float32], sigma: float, out: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Smooth a field, mirrored at its edges; returns the result, in `out` or elsewhere.
 
     Mirrored smoothing multiplies the cosine transform (DCT-II) by the kernel's own: exact, taps or not.
     """
@@ -27,8 +29,9 @@ def smooth_mirrored(field: NDArray[np.float32], sigma: float) -> NDArray[np.floa
     side = weights(sigma, TRUNCATE)
     if len(side) < LONG:
         kernel = np.concatenate([side[:0:-1], side]).astype(np.float32)
-        return np.asarray(cv2.sepFilter2D(field, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT))
-    waves = dctn(field, norm="ortho")
+        cv2.sepFilter2D(field, cv2.CV_32F, kernel, kernel, out, borderType=cv2.BORDER_REFLECT)
+        return out
+    waves = dctn(field, norm="ortho", overwrite_x=True)
     waves *= _gains(field.shape[0], sigma)[:, None]
     waves *= _gains(field.shape[1], sigma)[None, :]
     return np.asarray(idctn(waves, norm="ortho", overwrite_x=True), np.float32)

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
-from windtunnel.kernels.fields import normal_field
+from windtunnel.kernels.fields import fill_normal
 from windtunnel.kernels.jit import jit
-from windtunnel.kernels.zoom import zoom_axis, zoom_layer
+from windtunnel.kernels.lines import lines
+from windtunnel.kernels.scratch import scratch
+from windtunnel.kernels.unit import unit, unit32
+from windtunnel.kernels.zoom import zoom_axis
 
-WHITE = np.float32(255)
+ONE, TWO = np.uint64(1), np.uint64(2)
 
 
 def draw_flakes(
@@ -19,20 +22,37 @@ def draw_flakes(
     """A layer (HxWx1) of normal noise, its middle magnified, black below a threshold."""
     rows, columns = zoom_axis(height, zoom), zoom_axis(width, zoom)
     # Only the middle of the field survives the magnification, so only that is drawn.
-    field = normal_field(key, rows.length, columns.length, mean, spread)
-    layer = zoom_layer(field, rows.index, rows.fraction, columns.index, columns.fraction)
-    return _cut(layer, threshold)
+    field = fill_normal(scratch("snow", (rows.length, columns.length), np.float64), key, mean, spread)
+    return _magnify(field, rows.index, rows.fraction, columns.index, columns.fraction, threshold)
 
 
 @jit
-def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
-    height, width = layer.shape
-    out = np.zeros((height, width, 1), np.uint8)
-    for y in range(height):
-        for x in range(width):
-            value = layer[y, x]
-            if value >= threshold:
-                out[y, x, 0] = np.uint8(min(max(value, 0.0), 1.0) * 255.0)
+def _magnify(
+    field: NDArray[np.float64],
+    row: NDArray[np.int64],
+    row_fraction: NDArray[np.float64],
+    column: NDArray[np.int64],
+    column_fraction: NDArray[np.float64],
+    threshold: float,
+) -> NDArray[np.uint8]:
+    """Bilinear interpolation of a field on a grid given by its axes, as bytes, black below a threshold."""
+    out = np.empty((row.size, column.size, 1), np.uint8)
+    targets = lines(out)
+    blended, magnified = np.empty(field.shape[1] + 1, np.float64), np.empty(column.size, np.float64)
+    for y in range(row.size):
+        first, second = field[row[y]], field[min(row[y] + 1, field.shape[0] - 1)]
+        part = row_fraction[y]
+        for x in range(first.size):
+            blended[x] = first[x] * (1.0 - part) + second[x] * part
+        blended[first.size] = blended[first.size - 1]
+        for x in range(column.size):
+            at = np.uint64(column[x])  # unsigned: no negative index to look for
+            part = column_fraction[x]
+            magnified[x] = blended[at] * (1.0 - part) + blended[at + np.uint64(1)] * part
+        target = targets[y]
+        for x in range(column.size):
+            value = magnified[x] if magnified[x] >= threshold else 0.0
+            target[x] = np.uint8(np.int32(min(max(value, 0.0), 1.0) * 255.0))
     return out
 
 
@@ -50,11 +70,11 @@ def snow_over(image: Image, flakes: NDArray[np.uint8], keep: float) -> Image:
 def lay_flakes(whitened: NDArray[np.float32], flakes: NDArray[np.uint8]) -> Image:
     """A whitened image with flakes, and the flakes turned by 180 degrees, added; clipped at white."""
     height, width = whitened.shape[:2]
-    flake = np.arange(256) / 255.0
     fall = np.empty(width * 3, np.float64)
     out = np.empty((height, width, 3), np.uint8)
+    sources, layer, targets = lines(whitened), lines(flakes), lines(out)
     for y in range(height):
-        _lay_flakes_row(whitened[y].reshape(-1), flakes, y, flake, fall, out[y].reshape(-1))
+        _lay_flakes_row(sources[y], layer, y, fall, targets[y])
     return out
 
 
@@ -63,22 +83,23 @@ def _whiten(image: Image, keep: np.float32, rest: np.float32) -> NDArray[np.floa
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.float32)
     bright = np.empty(width * 3, np.float32)
+    sources, targets = lines(image), lines(out)
     for y in range(height):
-        _whiten_row(image[y].reshape(-1), keep, rest, bright, out[y].reshape(-1))
+        _whiten_row(sources[y], keep, rest, bright, targets[y])
     return out
 
 
 @jit
 def _snow_over(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np.float32) -> Image:
     height, width = image.shape[:2]
-    flake = np.arange(256) / 255.0
     out = np.empty((height, width, 3), np.uint8)
     whitened = np.empty(width * 3, np.float32)
     bright = np.empty(width * 3, np.float32)
     fall = np.empty(width * 3, np.float64)
+    sources, layer, targets = lines(image), lines(flakes), lines(out)
     for y in range(height):
-        _whiten_row(image[y].reshape(-1), keep, rest, bright, whitened)
-        _lay_flakes_row(whitened, flakes, y, flake, fall, out[y].reshape(-1))
+        _whiten_row(sources[y], keep, rest, bright, whitened)
+        _lay_flakes_row(whitened, layer, y, fall, targets[y])
     return out
 
 
@@ -91,13 +112,15 @@ def _whiten_row(
     target: NDArray[np.float32],
 ) -> None:
     for x in range(source.size):
-        target[x] = np.float32(source[x]) / WHITE
+        target[x] = unit32(source[x])
     for x in range(source.size // 3):
-        grey = target[3 * x] * np.float32(0.299) + target[3 * x + 1] * np.float32(0.587)
-        grey += target[3 * x + 2] * np.float32(0.114)
+        at = np.uint64(3 * x)  # unsigned: no negative index to look for
+        grey = target[at] * np.float32(0.299) + target[at + ONE] * np.float32(0.587)
+        grey += target[at + TWO] * np.float32(0.114)
         white = grey * np.float32(1.5) + np.float32(0.5)
-        for channel in range(3):
-            bright[3 * x + channel] = white
+        bright[at] = white
+        bright[at + ONE] = white
+        bright[at + TWO] = white
     for x in range(source.size):
         target[x] = keep * target[x] + rest * max(target[x], bright[x])
 
@@ -107,17 +130,16 @@ def _lay_flakes_row(
     whitened: NDArray[np.float32],
     flakes: NDArray[np.uint8],
     y: int,
-    flake: NDArray[np.float64],
     fall: NDArray[np.float64],
     target: NDArray[np.uint8],
 ) -> None:
     height, width = flakes.shape[:2]
-    falling, turned = flakes[y].reshape(-1), flakes[height - 1 - y].reshape(-1)
+    falling, turned = flakes[y], flakes[height - 1 - y]
     for x in range(width):
-        both = flake[falling[x]] + flake[turned[np.uint64(width - 1 - x)]]
+        both = unit(falling[x]) + unit(turned[np.uint64(width - 1 - x)])
         at = np.uint64(3 * x)  # unsigned: no negative index to look for
         fall[at] = both
-        fall[at + np.uint64(1)] = both
-        fall[at + np.uint64(2)] = both
+        fall[at + ONE] = both
+        fall[at + TWO] = both
     for x in range(width * 3):
         target[x] = np.uint8(np.int32(min(np.float64(whitened[x]) + fall[x], 1.0) * 255.0))

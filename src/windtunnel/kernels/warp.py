@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.mirror import mirror_101, mirror_edge
 from windtunnel.kernels.sheet import black_place, blend_row, pack
 from windtunnel.kernels.window import Window
@@ -32,49 +33,41 @@ FARTHEST = 2.0**30
 
 
 @jit
-def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.float32]:
+def affine_mirrored(image: Image, inverse: NDArray[np.float64], out: NDArray[np.uint64]) -> None:
     """Sample an image at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border.
 
-    Weights are whole 1/1024s here, and applied to all channels of a packed pixel at once.
+    Weights are whole 1/1024s here, and applied to all channels of a packed pixel at once; a pixel of `out`
+    (height x width) holds 1024 times each of its channels. The compiler vectorises all but the lookups.
     """
     height, width = image.shape[:2]
-    packed = _pack(image)
-    out = np.empty((height, width, 3), np.float32)
-    across_x = np.empty(width, np.int64)
-    across_y = np.empty(width, np.int64)
+    packed, below = _pack(image), np.uint64(width)
+    near = np.empty((4, width), np.uint64)
+    a, b, c, d = near[0], near[1], near[2], near[3]
+    across_x, across_y = np.empty(width, np.int64), np.empty(width, np.int64)
     for x in range(width):
         across_x[x] = np.int64(np.rint(inverse[0, 0] * x * FINE))
         across_y[x] = np.int64(np.rint(inverse[1, 0] * x * FINE))
-    sampled = np.empty(width * 3, np.int32)
     for y in range(height):
         base_x = np.int64(np.rint((inverse[0, 1] * y + inverse[0, 2]) * FINE)) + 16
         base_y = np.int64(np.rint((inverse[1, 1] * y + inverse[1, 2]) * FINE)) + 16
         for x in range(width):
-            fixed_x = (base_x + across_x[x]) >> 5
-            fixed_y = (base_y + across_y[x]) >> 5
-            left, top = fixed_x >> 5, fixed_y >> 5
-            right, bottom = left + 1, top + 1
-            if left < 0 or right >= width:
-                left, right = mirror_101(left, width), mirror_101(right, width)
-            if top < 0 or bottom >= height:
-                top, bottom = mirror_101(top, height), mirror_101(bottom, height)
-            part_x, part_y = np.uint64(fixed_x & 31), np.uint64(fixed_y & 31)
+            left, top = (base_x + across_x[x]) >> 10, (base_y + across_y[x]) >> 10
+            at = np.uint64(top * width + left)  # unsigned: no negative index to look for
+            if 0 <= left < width - 1 and 0 <= top < height - 1:
+                a[x], b[x] = packed[at], packed[at + ONE]
+                c[x], d[x] = packed[at + below], packed[at + below + ONE]
+                continue
+            left, right = mirror_101(left, width), mirror_101(left + 1, width)
+            top, bottom = mirror_101(top, height), mirror_101(top + 1, height)
+            a[x], b[x] = packed[np.uint64(top * width + left)], packed[np.uint64(top * width + right)]
+            c[x], d[x] = packed[np.uint64(bottom * width + left)], packed[np.uint64(bottom * width + right)]
+        target = out[y]
+        for x in range(width):
+            part_x = np.uint64(((base_x + across_x[x]) >> 5) & 31)
+            part_y = np.uint64(((base_y + across_y[x]) >> 5) & 31)
             rest_x, rest_y = STEPS - part_x, STEPS - part_y
-            total = rest_y * (
-                rest_x * packed[np.uint64(top * width + left)]
-                + part_x * packed[np.uint64(top * width + right)]
-            ) + part_y * (
-                rest_x * packed[np.uint64(bottom * width + left)]
-                + part_x * packed[np.uint64(bottom * width + right)]
-            )
-            at = np.uint64(3 * x)
-            sampled[at] = np.int32(total & FIELD)
-            sampled[at + ONE] = np.int32((total >> GREEN) & FIELD)
-            sampled[at + TWO] = np.int32(total >> BLUE)
-        target = out[y].reshape(-1)
-        for x in range(width * 3):
-            target[x] = np.float32(sampled[x]) * np.float32(1 / 1024)
-    return out
+            upper, lower = rest_x * a[x] + part_x * b[x], rest_x * c[x] + part_x * d[x]
+            target[x] = rest_y * upper + part_y * lower
 
 
 @jit
@@ -91,53 +84,88 @@ def _pack(image: Image) -> NDArray[np.uint64]:
 
 @jit
 def displace_mirrored(
-    image: NDArray[np.float32], across: NDArray[np.float32], down: NDArray[np.float32]
+    pixels: NDArray[np.uint64], across: NDArray[np.float32], down: NDArray[np.float32]
 ) -> Image:
     """Sample at (y + down, x + across) as SciPy does: bilinear, mirrored; truncated to bytes.
 
-    Places and weights of a whole row come first, bytes last: the compiler vectorises those loops.
+    A pixel holds 1024 times each of its channels, as from `affine_mirrored`. Places and weights of a whole
+    row come first, bytes last: the compiler vectorises those loops.
     """
-    height, width = image.shape[:2]
-    flat = image.reshape(-1)
+    height, width = pixels.shape
+    flat = pixels.reshape(-1)
     out = np.empty((height, width, 3), np.uint8)
     lefts, tops = np.empty(width, np.int32), np.empty(width, np.int32)
-    weight_a, weight_b = np.empty(width, np.float32), np.empty(width, np.float32)
-    weight_c, weight_d = np.empty(width, np.float32), np.empty(width, np.float32)
-    sampled = np.empty(width * 3, np.float32)
+    parts_x, parts_y = np.empty(width, np.float32), np.empty(width, np.float32)
+    near, channels = np.empty((4, width), np.uint64), np.empty((3, width), np.uint8)
+    targets = lines(out)
     for y in range(height):
         steps_x, steps_y = across[y], down[y]
         for x in range(width):
             at_x, at_y = np.float32(x) + steps_x[x], np.float32(y) + steps_y[x]
             lefts[x] = np.int32(at_x + np.float32(OFFSET)) - OFFSET
             tops[x] = np.int32(at_y + np.float32(OFFSET)) - OFFSET
-            part_x, part_y = at_x - np.float32(lefts[x]), at_y - np.float32(tops[x])
-            both = part_x * part_y
-            weight_a[x] = np.float32(1) - part_x - part_y + both
-            weight_b[x] = part_x - both
-            weight_c[x] = part_y - both
-            weight_d[x] = both
+            parts_x[x], parts_y[x] = at_x - np.float32(lefts[x]), at_y - np.float32(tops[x])
+        _look_up(flat, height, width, lefts, tops, near)
+        _blend_near(near, parts_x, parts_y, np.uint64(0), channels[0])
+        _blend_near(near, parts_x, parts_y, GREEN, channels[1])
+        _blend_near(near, parts_x, parts_y, BLUE, channels[2])
+        target = targets[y]
         for x in range(width):
-            left, top = int(lefts[x]), int(tops[x])
-            right, bottom = left + 1, top + 1
-            if left < 0 or right >= width:
-                left, right = mirror_edge(left, width), mirror_edge(right, width)
-            if top < 0 or bottom >= height:
-                top, bottom = mirror_edge(top, height), mirror_edge(bottom, height)
-            a, b = np.uint64((top * width + left) * 3), np.uint64((top * width + right) * 3)
-            c, d = np.uint64((bottom * width + left) * 3), np.uint64((bottom * width + right) * 3)
-            by_a, by_b, by_c, by_d = weight_a[x], weight_b[x], weight_c[x], weight_d[x]
-            for channel in range(3):
-                step = np.uint64(channel)
-                sampled[np.uint64(3 * x) + step] = (
-                    by_a * flat[a + step]
-                    + by_b * flat[b + step]
-                    + by_c * flat[c + step]
-                    + by_d * flat[d + step]
-                )
-        target = out[y].reshape(-1)
-        for x in range(width * 3):
-            target[x] = np.uint8(np.int32(min(sampled[x] + FLOAT32_MISS, np.float32(255))))
+            at = np.uint64(3 * x)  # unsigned: no negative index to look for
+            target[at], target[at + ONE], target[at + TWO] = channels[0, x], channels[1, x], channels[2, x]
     return out
+
+
+@jit
+def _look_up(
+    flat: NDArray[np.uint64],
+    height: int,
+    width: int,
+    lefts: NDArray[np.int32],
+    tops: NDArray[np.int32],
+    near: NDArray[np.uint64],
+) -> None:
+    """The four pixels around each sample of a row, mirrored at the edge."""
+    a, b, c, d = near[0], near[1], near[2], near[3]
+    below = np.uint64(width)
+    for x in range(width):
+        left, top = int(lefts[x]), int(tops[x])
+        at = np.uint64(top * width + left)  # unsigned: no negative index to look for
+        if 0 <= left < width - 1 and 0 <= top < height - 1:
+            a[x], b[x] = flat[at], flat[at + ONE]
+            c[x], d[x] = flat[at + below], flat[at + below + ONE]
+            continue
+        left, right = mirror_edge(left, width), mirror_edge(left + 1, width)
+        top, bottom = mirror_edge(top, height), mirror_edge(top + 1, height)
+        a[x], b[x] = flat[np.uint64(top * width + left)], flat[np.uint64(top * width + right)]
+        c[x], d[x] = flat[np.uint64(bottom * width + left)], flat[np.uint64(bottom * width + right)]
+
+
+@jit
+def _blend_near(
+    near: NDArray[np.uint64],
+    parts_x: NDArray[np.float32],
+    parts_y: NDArray[np.float32],
+    shift: np.uint64,
+    target: NDArray[np.uint8],
+) -> None:
+    """One channel of a row of samples."""
+    a, b, c, d = near[0], near[1], near[2], near[3]
+    for x in range(target.size):
+        both = parts_x[x] * parts_y[x]
+        sampled = (
+            (np.float32(1) - parts_x[x] - parts_y[x] + both) * _level(a[x], shift)
+            + (parts_x[x] - both) * _level(b[x], shift)
+            + (parts_y[x] - both) * _level(c[x], shift)
+            + both * _level(d[x], shift)
+        )
+        target[x] = np.uint8(np.int32(min(sampled + FLOAT32_MISS, np.float32(255))))
+
+
+@jit
+def _level(pixel: np.uint64, shift: np.uint64) -> np.float32:
+    """A channel of a packed pixel: exact, since it is a whole number of 1/1024s below 2**18."""
+    return np.float32(np.int32((pixel >> shift) & FIELD)) * np.float32(1 / 1024)
 
 
 @dataclass(frozen=True)
@@ -216,6 +244,7 @@ def _affine(
     place = np.empty(count, np.int32)
     right, low = np.empty(count, np.float64), np.empty(count, np.float64)
     near = np.empty((4, count), np.int32)
+    targets = lines(out)
     for y in range(out.shape[0]):
         down = y + top + 0.5
         if _misses(a, b * down, c, left, count, width) or _misses(d, e * down, f, left, count, height):
@@ -230,7 +259,7 @@ def _affine(
             right[x], low[x] = at_x - column, at_y - row
             spot = (np.int32(row) + np.int32(1)) * stride + np.int32(column) + np.int32(1)
             place[x] = spot if inside else black
-        blend_row(sheet, width + 2, place, right, low, np.float64(0), near, out[y].reshape(-1))
+        blend_row(sheet, width + 2, place, right, low, np.float64(0), near, targets[y])
     return out
 
 
@@ -291,6 +320,7 @@ def _perspective(
     place = np.empty(count, np.int32)
     right, low = np.empty(count, np.float32), np.empty(count, np.float32)
     near = np.empty((4, count), np.int32)
+    targets = lines(out)
     for row in range(out.shape[0]):
         y = float(row + top)
         for column in range(count):
@@ -306,5 +336,5 @@ def _perspective(
             inside = (cell_x >= -1) & (cell_x < width) & (cell_y >= -1) & (cell_y < height)
             spot = (cell_y + np.int32(1)) * stride + cell_x + np.int32(1)
             place[column] = spot if inside else black
-        blend_row(sheet, width + 2, place, right, low, np.float32(0.5), near, out[row].reshape(-1))
+        blend_row(sheet, width + 2, place, right, low, np.float32(0.5), near, targets[row])
     return out

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.lines import lines
 from windtunnel.kernels.rims import light_from_edges
+from windtunnel.kernels.unit import unit32
 
 WATER = np.array([175, 238, 238], np.float32) / np.float32(255)
 # Thresholds of the reference's edge detection in drops.
@@ -46,12 +48,13 @@ def _lay_water(
             brightest = np.maximum(brightest, np.int32(wet[x]) * np.int32(lit[x]))
     out = np.empty((height, width, 3), np.uint8)
     glow = np.empty(width, np.float32)
+    sources, targets = lines(image), lines(out)
     shine, colour = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
     for x in range(width * 3):
         colour[x] = WATER[x % 3]
     for y in range(height):
         wet, lit = liquid[y], light[y]
-        source, target = image[y].reshape(-1), out[y].reshape(-1)
+        source, target = sources[y], targets[y]
         for x in range(width):
             glow[x] = np.float32(np.int32(wet[x]) * np.int32(lit[x])) / np.float32(brightest) * strength
         for x in range(width):
@@ -60,7 +63,7 @@ def _lay_water(
             shine[at + np.uint64(1)] = value
             shine[at + np.uint64(2)] = value
         for x in range(width * 3):
-            mixed = np.float32(source[x]) / np.float32(255) + shine[x] * colour[x]
+            mixed = unit32(source[x]) + shine[x] * colour[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out
 

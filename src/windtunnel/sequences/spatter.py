@@ -8,7 +8,7 @@ import numpy as np
 
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.kernels.fields import normal_field
+from windtunnel.kernels.fields import fill_normal
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.water import run_down, wet
 from windtunnel.sequences import Table, sequence
@@ -51,7 +51,8 @@ def spatter(
 ) -> Iterator[Image]:
     """Drops where smooth noise exceeds a threshold; they run down between frames, and never dry."""
     height, width = image.shape[:2]
-    layer = smooth_replicated(normal_field(rng.key("field"), height, width, mean, spread), sigma)
+    field, smooth = np.empty((2, height, width))
+    layer = smooth_replicated(fill_normal(field, rng.key("field"), mean, spread), sigma, smooth)
     layer = np.where(layer < threshold, 0.0, layer)
     for number in range(frames):
         if number:
