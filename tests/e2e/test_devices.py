@@ -114,12 +114,13 @@ def test_comparisons_of_different_arithmetic_carry_a_note(
     assert "- device: cpu; bfloat16, 32 images in a batch" in recipe
 
 
-def test_a_run_goes_on_in_smaller_batches_when_memory_runs_out(tmp_path: Path, digit_folder: Path) -> None:
+def test_a_run_goes_on_in_smaller_batches_when_memory_runs_out(
+    tmp_path: Path, digit_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     options = windtunnel.RunOptions(subset=12, chunk=6, only=["fog:1"], batch=16)
     hungry = Hungry(3, cuda_allocation)
-    with pytest.warns(UserWarning, match="hungry ran out of memory with 16 images in a batch") as said:
-        run = windtunnel.run(hungry, digit_folder, "smoke", options, out=tmp_path / "hungry")
-    assert len(said) == 1
+    run = windtunnel.run(hungry, digit_folder, "smoke", options, out=tmp_path / "hungry")
+    assert ["hungry ran out of memory with 16 images" in line for line in caplog.messages] == [True]
     assert run.recipe.batch == 16, "the declared size"
     modest = windtunnel.run(Hungry(99, cuda_allocation), digit_folder, "smoke", options, out=tmp_path / "all")
     assert run.predictions(COLUMNS).equals(modest.predictions(COLUMNS))
@@ -130,7 +131,7 @@ def test_a_model_that_no_longer_fits_at_all_stops_the_run(tmp_path: Path, digit_
     hungry = Hungry(99, cuda_allocation)
     model = windtunnel.load_model(hungry)
     hungry.fits = 0
-    with pytest.warns(UserWarning), pytest.raises(RunFailed, match="fails on every image: OutOfMemoryError"):
+    with pytest.raises(RunFailed, match="fails on every image: OutOfMemoryError"):
         windtunnel.run(model, digit_folder, "smoke", out=tmp_path / "full")
 
 
@@ -151,6 +152,19 @@ def test_the_command_line_runs_on_a_device_and_refuses_others_in_one_line(
         target = digit_folder if verb == "doctor" else image
         refused = windtunnel_command(verb, "demo", target, "--device", "cuda")
         assert refused.returncode == 2 and "needs CUDAExecutionProvider" in refused.stderr
+
+
+def test_a_model_on_an_accelerator_is_not_sent_to_other_processes(tmp_path: Path, digit_folder: Path) -> None:
+    with pytest.raises(UserError, match="A model on an accelerator cannot be sent to another process"):
+        windtunnel.run(
+            "demo",
+            digit_folder,
+            "smoke",
+            device=OTHER_PROVIDER,
+            executor="processes",
+            workers=1,
+            out=tmp_path / "a",
+        )
 
 
 def test_a_run_file_names_device_precision_and_batch(

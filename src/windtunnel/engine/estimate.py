@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import sys
 import time
@@ -222,5 +223,6 @@ def _measure_apart(pipe: Connection, sent: Sent) -> None:
             if work.pixels.dataset.precomputed is None:
                 warm_up(work.pixels.conditions)
         models = [load_model(source) for source in job.sources]
+        logging.disable()  # the workers report what they meet
         single_threaded()  # after the models have imported their libraries, as in workers
         pipe.send(measure(job.works, models, images))

@@ -204,7 +204,9 @@ class Execution:
     def check_workers(self) -> None:
         """Refuse workers that cannot be given the models or the data."""
         sendable = self._dataset.portable and (self.feeds or not self._stays_here)
-        self._workers.check(portable=sendable, live="A live Python model or array")
+        accelerated = any(model.owns_device for model in self._models)
+        live = "A model on an accelerator" if accelerated else "A live Python model or array"
+        self._workers.check(portable=sendable, live=live)
 
     def do(
         self, missing: Sequence[RunChunk], advance: Advance, expect: Callable[[Expected], None] | None

@@ -15,7 +15,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
-from windtunnel.core.placement import AUTO, DEFAULT_PRECISION, Placement
+from windtunnel.core.placement import AUTO, Placement
 from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
@@ -100,8 +100,8 @@ class Model:
 
         Kinds that support devices override it; others refuse all but a batch size.
         """
-        wanted = placement.completed_by(self.placement)
-        if wanted.device != AUTO or wanted.precision != DEFAULT_PRECISION:
+        wanted, own = placement.completed_by(self.placement), Placement().completed_by(self.placement)
+        if (wanted.device, wanted.precision) != (own.device, own.precision):
             raise UserError(
                 f"{self.name} is a model of kind {self.kind}, whose own code chooses device and precision; "
                 f"leave {option('device')} and {option('precision')} out."
@@ -187,7 +187,7 @@ def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, p
     from windtunnel.models.python import live_origin, not_a_model
 
     if isinstance(model, Model):
-        return model.placed(placement)
+        return model if placement == Placement() else model.placed(placement)
     if isinstance(model, ModelSource):
         return _loaded(model.spec, model.preprocess, model.data_size, model.placement)
     is_text = isinstance(model, str | Location)

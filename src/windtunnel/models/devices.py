@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
+import logging
 from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option, spelled
 from windtunnel.core.placement import CPU, CPU_PROVIDER, PROVIDERS, Placement
 
+LOGGER = logging.getLogger(__name__)
 # Products in full float32 rather than TensorFloat-32, and algorithms that do not depend on timing.
 CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
 # Not the neural engine, which computes in half precision.
@@ -56,7 +57,7 @@ def warn_of_cpu() -> None:
         f"ONNX Runtime has {PROVIDERS['cuda']} but cannot use it here; predictions are made on the CPU. "
         f"{option('device', 'cuda')} shows the reason, {option('device', CPU)} omits this warning."
     )
-    warnings.warn(spelled(message), stacklevel=2)
+    LOGGER.warning(spelled(message))
 
 
 def torch_devices() -> list[str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.option_names import option, spelled
-
 if TYPE_CHECKING:
     from windtunnel.models import Model, Scores
 
+LOGGER = logging.getLogger(__name__)
 # Parts of messages of torch's CPU and MPS allocators, of CUDA's libraries and of ONNX Runtime.
 ALLOCATION_FAILURES = (
     "out of memory",
@@ -37,7 +36,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def predict_within_memory(model: Model, images: NDArray[np.uint8]) -> Scores:
     """A model's scores of a batch, in smaller batches if memory runs out.
 
-    The smaller size is kept in `model.fitting_batch` for later batches, and a warning is given once.
+    The smaller size is kept in `model.fitting_batch` for later batches, and logged once.
 
     Raises:
         Exception: the model fails for another reason, or a single image does not fit.
@@ -70,11 +69,11 @@ def _scores_if_fitting(model: Model, images: NDArray[np.uint8]) -> Scores | None
 
 def _halve(model: Model, tried: int) -> None:
     if model.fitting_batch is None:
-        message = (
-            f"{model.name} ran out of memory with {tried} images in a batch; smaller batches are used from "
-            f"now on. To begin with smaller ones, give {option('batch')}."
+        LOGGER.warning(
+            "%s ran out of memory with %d images in a batch; smaller batches are used from now on.",
+            model.name,
+            tried,
         )
-        warnings.warn(spelled(message), stacklevel=4)
     model.fitting_batch = tried // 2
     torch = sys.modules.get("torch")
     if torch is None:

@@ -13,7 +13,7 @@ class Onnx(ModelKind):
     """A file that ends in `.onnx`."""
 
     name = "onnx"
-    help = "an ONNX network, run by ONNX Runtime on one CPU thread"
+    help = "an ONNX network, run by ONNX Runtime; on the CPU by one thread"
     form = "FILE.onnx"
     priority = 50
 
