@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,14 @@ def windtunnel_command(tmp_path: Path) -> Command:
         return forked_command(*arguments, cwd=cwd, timeout=timeout)
 
     return call
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remote files that tests read are not cached in the user's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINDTUNNEL_CACHE", str(tmp_path_factory.mktemp("windtunnel-cache")))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.extras import load_extra
+from windtunnel.core.locations import Location
 from windtunnel.core.records import Recipe, RunInfo
 from windtunnel.core.scores import Score
 from windtunnel.metrics.score import score_run
@@ -86,11 +87,11 @@ class Run:
         >>> run.scores()[0].value  # doctest: +SKIP
     """
 
-    def __init__(self, scoring: ScoredRun | str | Path) -> None:
+    def __init__(self, scoring: ScoredRun | str | Location) -> None:
         self.scoring = scoring if isinstance(scoring, ScoredRun) else ScoredRun(scoring)
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Location:
         """The run folder."""
         return self.scoring.path
 
@@ -122,7 +123,7 @@ class Run:
         self,
         metrics: Sequence[str] | None = None,
         *,
-        baseline: str | Path | Run | None = None,
+        baseline: str | Location | Run | None = None,
         group: str | None = None,
     ) -> Scores:
         """Every score of the suite, each with confidence interval, n, formula and parts.
@@ -135,7 +136,7 @@ class Run:
         """
         return Scores(score_run(self.scoring.scored_as(_scoring_of(baseline), group), metrics))
 
-    def against(self, baseline: str | Path | Run) -> Run:
+    def against(self, baseline: str | Location | Run) -> Run:
         """The same run, with corruption errors normalised by a baseline run on the same images."""
         return Run(self.scoring.scored_as(_scoring_of(baseline)))
 
@@ -143,7 +144,7 @@ class Run:
         """The same run, with images clustered by a column of the data's table."""
         return Run(self.scoring.scored_as(group=column))
 
-    def report(self, explain: Any = None, preprocess: str | Path | None = None) -> Path:
+    def report(self, explain: Any = None, preprocess: str | Path | None = None) -> Location:
         """Write report.html, scores.json and scores.csv into the run folder; returns the page's path.
 
         Args:
@@ -180,7 +181,9 @@ class Run:
         return html_table((), rows)
 
 
-def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, group: str | None = None) -> Run:
+def load_run(
+    path: str | Location, *, baseline: str | Location | Run | None = None, group: str | None = None
+) -> Run:
     """Open a run folder, complete or incomplete.
 
     Args:
@@ -191,10 +194,10 @@ def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, grou
     return Run(ScoredRun(path).scored_as(_scoring_of(baseline), group))
 
 
-def _scoring_of(run: str | Path | Run | None) -> str | Path | ScoredRun | None:
+def _scoring_of(run: str | Location | Run | None) -> str | Location | ScoredRun | None:
     return run.scoring if isinstance(run, Run) else run
 
 
-def scored_runs(runs: Iterable[str | Path | Run]) -> list[ScoredRun]:
+def scored_runs(runs: Iterable[str | Location | Run]) -> list[ScoredRun]:
     """Run folders and `Run` objects as objects for comparisons and reports."""
     return [run.scoring if isinstance(run, Run) else ScoredRun(run) for run in runs]

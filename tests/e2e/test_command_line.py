@@ -23,7 +23,7 @@ from tests.onnx_models import write_colour_model
 from windtunnel import api
 from windtunnel.cli import COMMANDS, cli
 
-HEAVY = ("numba", "cv2", "scipy", "sklearn", "pyarrow", "onnxruntime", "plotly", "torch")
+HEAVY = ("numba", "cv2", "scipy", "sklearn", "pyarrow", "onnxruntime", "plotly", "torch", "fsspec")
 
 
 def test_importing_is_light() -> None:

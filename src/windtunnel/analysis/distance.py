@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from windtunnel.analysis.distance_splits import Features, bare_id, drawn_count, split_distances
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
+from windtunnel.core.locations import location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample
@@ -155,7 +156,7 @@ def measure_distance(
     _check(options)
     opened = [open_images(source) for source in (a, b)]
     datasets = [dataset for dataset, _ in opened]
-    network = FeatureNetwork(Path(features), options.output, options.preprocess)
+    network = FeatureNetwork(location_of(features), options.output, options.preprocess)
     if network.preprocess.geometry.output_px is None:
         raise UserError(f"{network.name} declares no input size; give rule and crop_px under [geometry].")
     samples = [

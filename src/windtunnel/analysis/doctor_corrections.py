@@ -11,11 +11,16 @@ from pathlib import Path
 from windtunnel.analysis.diagnosis import Diagnosis
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import INDICES
+from windtunnel.core.locations import Location, local_path, location_of
+from windtunnel.core.locations.urls import is_url
 from windtunnel.core.option_names import option
 from windtunnel.data.demo import demo_model_path
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
 from windtunnel.models.preprocess import Preprocess
+
+# What a URL is refused as.
+WRITTEN = "model next to which files are written"
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Correction:
         preprocess: the preprocessing that the file declares.
     """
 
-    path: Path
+    path: Location
     text: str
     source: str
     preprocess: Preprocess
@@ -46,9 +51,10 @@ class Correction:
         """
         if not self.is_label_map:
             self._check_declaration()
-        if self.path.is_file():
-            self.path.replace(self.path.with_name(f"{self.path.name}.before"))
-        self.path.write_text(self.text, encoding="utf-8")
+        path = local_path(self.path, WRITTEN)
+        if path.is_file():
+            path.replace(path.with_name(f"{path.name}.before"))
+        path.write_text(self.text, encoding="utf-8")
 
     def _check_declaration(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +85,7 @@ def corrections(
     best, space = diagnosis.best, diagnosis.space
     reordered = best.order.name in best.changed
     by_output = dict(sorted(zip(best.order.outputs, space.classes, strict=True)))
-    texts: dict[Path, str] = {}
+    texts: dict[Location, str] = {}
     labels: list[str] = []
     if reordered and space.name == INDICES:
         rows = [f"{output},{name}" for output, name in by_output.items()]
@@ -88,7 +94,7 @@ def corrections(
         labels = _output_names(diagnosis, model, by_output)
     if labels or diagnosis.outputs or len(best.changed) > reordered:
         target = file.with_name(f"{file.name}.toml")
-        given = Path(preprocess) if preprocess and str(preprocess).endswith(".toml") else target
+        given = location_of(preprocess) if preprocess and str(preprocess).endswith(".toml") else target
         texts[target] = declaration_text(
             best.preprocess,
             declared_before(given),
@@ -99,12 +105,12 @@ def corrections(
     return tuple(Correction(path, text, source, best.preprocess) for path, text in texts.items())
 
 
-def model_file(source: str) -> Path:
+def model_file(source: str) -> Location:
     """The file of a model, next to which its declaration belongs."""
     if source == "demo":
         return demo_model_path()
     file, colon, _ = source.rpartition(":")
-    return Path(file if colon else source)
+    return location_of(file if colon and not is_url(source) else source)
 
 
 def check_writable(source: str) -> None:
@@ -112,7 +118,7 @@ def check_writable(source: str) -> None:
     write = option("write")
     if source == "demo":
         raise UserError(f"{write} needs a model file of your own; copy the demo model, and give the copy.")
-    file = model_file(source)
+    file = local_path(model_file(source), WRITTEN)
     if not file.is_file():
         raise UserError(
             f"{write} needs a model file, and {source} is not one; leave it out to print the corrections "

@@ -22,6 +22,7 @@ from windtunnel.analysis.occlusion import (
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.locations import location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.engine.images import stages_of
@@ -340,10 +341,11 @@ def _preprocessed(image: Any, model: Model) -> Image:
     geometry = model.preprocess.geometry
     content: bytes | Image
     if isinstance(image, str | Path):
-        if not Path(image).is_file():
+        file = location_of(image)
+        if not file.is_file():
             raise UserError(f"No such image: {image}.")
         try:
-            content = read_file(Path(image))
+            content = read_file(file)
         except ImageError as error:
             raise UserError(f"{image} cannot be explained: {error.reason}.") from error
     else:

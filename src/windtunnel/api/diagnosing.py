@@ -10,6 +10,7 @@ from windtunnel.analysis import doctor_corrections
 from windtunnel.analysis.diagnosis import Diagnosis
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.analysis.doctor_corrections import Correction, corrections
+from windtunnel.core.locations import Location
 from windtunnel.core.progress import Progress, silent
 from windtunnel.data import Dataset
 from windtunnel.data.single_condition import open_as_run_reads
@@ -33,7 +34,7 @@ class DoctorResult:
     diagnosis: Diagnosis
     corrections: tuple[Correction, ...]
 
-    def write(self) -> list[Path]:
+    def write(self) -> list[Location]:
         """Write the corrections next to the model and return their paths.
 
         A file that is replaced is renamed to `NAME.before`.
@@ -79,7 +80,7 @@ def doctor(
     loaded = load_model(model, chosen.preprocess, device=chosen.device)
     diagnosis = diagnose(loaded, dataset, chosen, progress)
     diagnosis = replace(diagnosis, remarks=[*remarks, *diagnosis.remarks])
-    if not isinstance(model, str | Path):
+    if not isinstance(model, str | Location):
         return DoctorResult(loaded, diagnosis, ())
     comment = (
         f"chosen by windtunnel doctor on {len(diagnosis.declared.right)} images of {dataset.name}, "

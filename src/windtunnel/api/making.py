@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.locations import Location, live_location, location_of
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
@@ -21,13 +22,13 @@ from windtunnel.suites.suite import Suite
 
 def make_set(
     suite: str | Path | Suite,
-    data: str | Path | Dataset,
-    out: str | Path,
+    data: str | Location | Dataset,
+    out: str | Location,
     options: MakeOptions = MakeOptions(),  # noqa: B008 (frozen)
     *,
     progress: Progress = silent,
     **changes: Any,
-) -> Path:
+) -> Location:
     """Write a corrupted dataset in a published layout; an existing one is continued and repaired.
 
     Args:
@@ -52,7 +53,7 @@ class PreparedSet:
     """The plan of a set, and the folder it writes to."""
 
     plan: MakePlan
-    folder: Path
+    folder: Location
     options: MakeOptions
 
     @property
@@ -84,24 +85,25 @@ class PreparedSet:
 
 def prepare_set(
     suite: str | Path | Suite,
-    data: str | Path | Dataset,
-    out: str | Path,
+    data: str | Location | Dataset,
+    out: str | Location,
     options: MakeOptions,
     progress: Progress = silent,
 ) -> PreparedSet:
     """Check the inputs of a set and plan it; the method `make` of the result writes it."""
+    folder = live_location(out)
     include_files(options.include)
     checked_executor(options.executor, options.address)
     planned = plan_make(suite, open_dataset(data), options, progress)
-    check_target(planned, Path(out))
-    return PreparedSet(planned, Path(out), options)
+    check_target(planned, folder)
+    return PreparedSet(planned, folder, options)
 
 
-def verify_set(folder: str | Path, *, progress: Progress = silent) -> Verification:
+def verify_set(folder: str | Location, *, progress: Progress = silent) -> Verification:
     """Compare every file of a made set with its checksum; nothing is changed.
 
     Args:
         folder: a folder that `make_set` wrote.
         progress: counts checked files.
     """
-    return verify(Path(folder), progress)
+    return verify(location_of(folder), progress)

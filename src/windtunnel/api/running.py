@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
@@ -251,14 +252,15 @@ def _within_budget(
     return options.with_changes({"subset": affordable_images(probe, seconds, count, total, fed=fed)})
 
 
-def _folders(plans: Sequence[Plan], out: str | Path | None) -> list[Path]:
+def _folders(plans: Sequence[Plan], out: str | Location | None) -> list[Location]:
     """The run folder of each plan."""
+    folders: list[Location]
     if not out:
         folders = [planned.default_folder() for planned in plans]
     elif len(plans) == 1:
-        folders = [Path(out)]
+        folders = [location_of(out)]
     else:
-        folders = [Path(out) / for_path(planned.model.name) for planned in plans]
+        folders = [location_of(out) / for_path(planned.model.name) for planned in plans]
     for folder in folders:
         if folders.count(folder) > 1:
             raise UserError(f"Two models have the run folder {folder}; give models of different names.")
@@ -270,9 +272,9 @@ def include_plugins(files: Iterable[str | Path]) -> None:
     include_files(files)
 
 
-def check_free(folder: str | Path) -> None:
+def check_free(folder: str | Location) -> None:
     """Refuse a run folder that another process is writing to."""
-    RunFolder(Path(folder)).check_free()
+    RunFolder(location_of(folder)).check_free()
 
 
 def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bool) -> Suite:
@@ -302,7 +304,7 @@ def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bo
 
 def _source(model: Any, preprocess: str | Path | None, planned: Plan) -> ModelSource | None:
     """How a worker loads a plan's model again, or None for a live object."""
-    if not isinstance(model, str | Path):
+    if not isinstance(model, str | Location):
         return None
     declared = None if preprocess is None else str(preprocess)
     return ModelSource(str(model), declared, planned.model.probe_size, planned.model.placement)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from windtunnel import api
 from windtunnel.cli.options import AS_JSON, print_json, record_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.locations import Location
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.options import MakeOptions
@@ -43,17 +43,16 @@ def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> N
       windtunnel make imagenet-p ./val ./ImageNet-P-of-mine --layout videos
     """
     console = Console(stderr=True)
-    target = Path(out)
     with Bar(console, "reading image headers") as bar:
         prepared = api.prepare_set(suite, data, out, MakeOptions(**options), bar)
     plan, workers = prepared.plan, prepared.workers
-    print_lines(console, _lines(plan, target, workers))
+    print_lines(console, _lines(plan, prepared.folder, workers))
     with Bar(console, "checking stored images") as checking, Bar(console, "making images") as making:
         manifest = prepared.make(workers, making, checking)
     if as_json:
         print_json(
             {
-                "folder": str(target),
+                "folder": str(prepared.folder),
                 "images": len(plan.images),
                 "conditions": [condition.name for condition in plan.conditions],
                 "files": plan.files,
@@ -67,14 +66,14 @@ def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> N
     print_lines(
         Console(),
         [
-            ("made", f"{target}   {plan.files:,} images, recipe {manifest.digest[:8]}"),
+            ("made", f"{prepared.folder}   {plan.files:,} images, recipe {manifest.digest[:8]}"),
             ("verify", shlex.join(["windtunnel", "data", "verify", out])),
             *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if plan.layout != "npy" else []),
         ],
     )
 
 
-def _lines(plan: api.MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
+def _lines(plan: api.MakePlan, target: Location, workers: int) -> list[tuple[str, str]]:
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
         ("data", f"{plan.dataset.location}   {counted(len(plan.images), 'image')}"),

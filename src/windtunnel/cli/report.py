@@ -13,6 +13,7 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.scores import Score
 from windtunnel.report.accuracy_drops import drops_csv
@@ -94,7 +95,7 @@ def command(
                 "--baseline is for one run; several runs are compared with the first. Leave it out."
             )
         several = api.summarise_runs([load_run(run, group=group) for run in runs], public)
-        _several(several, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
+        _several(several, location_of(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
         raise UserError(
@@ -115,7 +116,7 @@ def command(
         click.echo(str(page))
 
 
-def _several(several: api.Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
+def _several(several: api.Several, out: Location, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     if as_json:
         print_json(multi_run_document(several))
     elif as_csv:

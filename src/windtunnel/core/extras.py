@@ -11,9 +11,11 @@ from windtunnel.core.errors import UserError
 # regardless of how windtunnel itself was installed.
 REQUIREMENTS = {
     "av": "av>=14",
+    "fsspec": "fsspec>=2026.9",
     "onnx": "onnx>=1.17",
     "pandas": "pandas>=2.2",
     "ray": "ray>=2.50",
+    "s3fs": "s3fs>=2026.9",
     "torch": "torch>=2.6",
 }
 MOST_SHOWN = 200

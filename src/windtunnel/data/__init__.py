@@ -6,12 +6,13 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import digest64
@@ -170,7 +171,7 @@ class LiveDataset(Dataset):
         return tuple(getattr(self._source, "notes", ()))
 
 
-def open_dataset(source: str | Path | ImageSource) -> Dataset:
+def open_dataset(source: str | Location | ImageSource) -> Dataset:
     """Open a dataset by its path, or `demo`, with the first layout that recognises it.
 
     The layouts: `windtunnel list layouts`.
@@ -179,7 +180,7 @@ def open_dataset(source: str | Path | ImageSource) -> Dataset:
 
     if isinstance(source, Dataset):
         return source
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Location):
         return open_path(source)
     if isinstance(source, ImageSource):
         return LiveDataset(source)
@@ -189,10 +190,11 @@ def open_dataset(source: str | Path | ImageSource) -> Dataset:
     )
 
 
-def path_and_part(source: str | Path) -> tuple[Path, str]:
+def path_and_part(source: str | Location) -> tuple[Location, str]:
     """A path and the text after its last `#`; the name of an existing file may contain `#`."""
     file, mark, part = str(source).rpartition("#")
-    return (Path(file), part) if mark and not Path(source).exists() else (Path(source), "")
+    whole = location_of(source)
+    return (location_of(file), part) if mark and not whole.exists() else (whole, "")
 
 
 def nfc(text: str) -> str:
@@ -203,7 +205,7 @@ def nfc(text: str) -> str:
 def is_image_name(name: str) -> bool:
     """Whether a file name has the suffix of an image; False for hidden files."""
     base = name.rsplit("/", 1)[-1]
-    return not base.startswith(".") and Path(base).suffix.lower() in IMAGE_SUFFIXES
+    return not base.startswith(".") and PurePosixPath(base).suffix.lower() in IMAGE_SUFFIXES
 
 
 def refuse_duplicates(samples: Iterable[Sample], where: str) -> None:

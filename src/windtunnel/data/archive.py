@@ -8,11 +8,11 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location, local_file, matching
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, is_image_name, nfc
 from windtunnel.data.folder import labelled_by_folder
@@ -35,8 +35,8 @@ class _Archive(Protocol):
 
 
 class _Zip:
-    def __init__(self, path: Path) -> None:
-        self._file = zipfile.ZipFile(path)
+    def __init__(self, path: Location) -> None:
+        self._file = zipfile.ZipFile(local_file(path))
 
     def names(self) -> list[str]:
         return [entry.filename for entry in self._file.infolist() if not entry.is_dir()]
@@ -47,8 +47,8 @@ class _Zip:
 
 
 class _Tar:
-    def __init__(self, path: Path) -> None:
-        self._file = tarfile.open(path, "r:")  # noqa: SIM115 - kept open for later reads
+    def __init__(self, path: Location) -> None:
+        self._file = tarfile.open(local_file(path), "r:")  # noqa: SIM115 - kept open for later reads
         entries = [entry for entry in self._file if not entry.isdir()]
         self._names = [entry.name.removeprefix("./") for entry in entries]
         self._members = dict(zip(self._names, entries, strict=True))
@@ -77,7 +77,7 @@ class ArchiveDataset(Dataset):
     label_space: LabelSpace
     portable = True
 
-    def __init__(self, path: Path, archives: Sequence[Path]) -> None:
+    def __init__(self, path: Location, archives: Sequence[Location]) -> None:
         self.name = path.resolve().stem
         self.location = str(path)
         if len({archive.stem for archive in archives}) < len(archives):
@@ -128,9 +128,9 @@ class ArchiveDataset(Dataset):
         return {**self.__dict__, "_open": {}}
 
 
-def archives_in(folder: Path) -> list[Path]:
+def archives_in(folder: Location) -> list[Location]:
     """The archives of a folder that contains no other readable files."""
-    entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
+    entries = [entry for entry in matching(folder, "*") if not entry.name.startswith(".")]
     packed = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
     others = [entry for entry in entries if entry.is_dir() or is_image_name(entry.name)]
     return packed if packed and not others else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace, index_space
+from windtunnel.core.locations import Location, local_file
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, nfc, refuse_duplicates
@@ -46,7 +46,7 @@ class ArrayDataset(Dataset):
     ) -> None:
         self.name = name
         self.location = name
-        self._source: tuple[Path, str] | None = None
+        self._source: tuple[Location, str] | None = None
         if (
             images.dtype != np.uint8
             or images.ndim not in (3, 4)
@@ -78,7 +78,7 @@ class ArrayDataset(Dataset):
     @classmethod
     def open(
         cls,
-        path: Path,
+        path: Location,
         part: str = "",
         labels: NDArray[Any] | None = None,
         ids: Sequence[str] | None = None,
@@ -135,16 +135,18 @@ def class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ..
     return [(int(label),) for label in labels]
 
 
-def _load(path: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None, list[str] | None]:
+def _load(path: Location, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None, list[str] | None]:
     try:
         if path.suffix.lower() == ".npy":
             labels_file = path.parent / "labels.npy"
-            labels = np.load(labels_file) if labels_file.is_file() and labels_file != path else None
-            images = np.load(path, mmap_mode="r")
+            labels = (
+                np.load(local_file(labels_file)) if labels_file.is_file() and labels_file != path else None
+            )
+            images = np.load(local_file(path), mmap_mode="r")
             if labels is not None and len(labels) == REPEATS * len(images):
                 labels = labels[: len(images)]  # clean images of a precomputed set, whose labels repeat
             return images, labels, None
-        with np.load(path) as arrays:
+        with np.load(local_file(path)) as arrays:
             images_key, labels_key = _keys(arrays, path, part)
             ids = [str(id_) for id_ in arrays["ids"]] if "ids" in arrays else None
             return arrays[images_key], arrays[labels_key] if labels_key else None, ids
@@ -160,7 +162,7 @@ def _dimensions(arrays: Any, key: str) -> int:
         return len((reader or np.lib.format.read_array_header_2_0)(file)[0])
 
 
-def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
+def _keys(arrays: Any, path: Location, part: str) -> tuple[str, str]:
     pairs: dict[str, tuple[str, str]] = {}
     for key in arrays.files:
         for images_word, labels_word in PAIRS:

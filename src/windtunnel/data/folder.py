@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location, entries
 from windtunnel.core.samples import Sample
 from windtunnel.data import IMAGE_SUFFIXES, Dataset, is_image_name, nfc, read_file, refuse_duplicates
 from windtunnel.data.label_spaces import label_space_of
@@ -22,7 +21,7 @@ class FolderDataset(Dataset):
     portable = True
     parallel_reads = True
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Location) -> None:
         self._root = root
         self.name = root.resolve().name
         self.location = str(root)
@@ -64,30 +63,30 @@ def _without_common_folder(ids: Iterable[str]) -> dict[str, str]:
     return {id_: id_.split("/", 1)[1] if wrapped else id_ for id_ in ids}
 
 
-def _images_below(root: Path) -> list[str]:
+def _images_below(root: Location) -> list[str]:
     """POSIX paths relative to the root; links to folders are followed once, never in a cycle."""
     images: list[str] = []
 
-    def walk(folder: Path, ancestors: frozenset[str]) -> None:
-        real = os.path.realpath(folder)
+    def walk(folder: Location, inside: str, ancestors: frozenset[str]) -> None:
+        real = str(folder.resolve())
         if real in ancestors:
             return
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            found = entries(folder)
         except OSError as error:
             raise UserError(f"{folder} cannot be read: {error.strerror or error}.") from error
-        for entry in entries:
+        for entry in found:
             if entry.name.startswith("."):
                 continue
             before = len(images)
             if entry.is_dir():
-                walk(Path(entry.path), ancestors | {real})
+                walk(folder / entry.name, f"{inside}{entry.name}/", ancestors | {real})
                 # A folder with the name of an image file: reading it reports the error.
                 named = len(images) == before and is_image_name(entry.name)
             else:
                 named = is_image_name(entry.name)
             if named:
-                images.append(Path(entry.path).relative_to(root).as_posix())
+                images.append(inside + entry.name)
 
-    walk(root, frozenset())
+    walk(root, "", frozenset())
     return images

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, index_space
+from windtunnel.core.locations import Location, matching
 from windtunnel.data.frame_json import JSON_FOLDERS, read_json
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.published.natural_sets import NaturalSet
@@ -16,7 +16,7 @@ LABELS = "labels.json"
 
 
 def frame_label_space(
-    natural: NaturalSet, root: Path, given: Mapping[str, Sequence[int | str]]
+    natural: NaturalSet, root: Location, given: Mapping[str, Sequence[int | str]]
 ) -> tuple[LabelSpace, dict[str, int]]:
     """The label space of the frames' labels, and the index of every label as it is written."""
     if natural.classes:
@@ -41,7 +41,7 @@ def frame_label_space(
 
 
 def _check_labels(
-    root: Path, given: Mapping[str, Sequence[int | str]], names: Mapping[str, int], allowed: str
+    root: Location, given: Mapping[str, Sequence[int | str]], names: Mapping[str, int], allowed: str
 ) -> None:
     """Refuse a label that names no class, and name the frame that has it."""
     for frame, row in given.items():
@@ -55,10 +55,10 @@ def class_space(natural: NaturalSet) -> LabelSpace:
     return LabelSpace(natural.name, natural.classes, f"the classes of {natural.title}")
 
 
-def _class_index(root: Path) -> list[str]:
+def _class_index(root: Location) -> list[str]:
     """The names of a set's classes in the order of their indices; empty without a class index file."""
     for folder in JSON_FOLDERS:
-        for file in sorted((root / folder).glob("*class_index.json")):
+        for file in matching(root / folder, "*class_index.json"):
             content = read_json(root, file.name, dict)
             # A value is a name, or a WordNet id and a name.
             named = {

@@ -7,11 +7,12 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.samples import FrameRow, Sample
 from windtunnel.data import Dataset, is_image_name, nfc, read_file
 from windtunnel.data.frame_json import JSON_PLACES, find_json, read_json
@@ -57,7 +58,7 @@ class FrameFiles(Dataset):
     location: str
     label_space: LabelSpace
     scored: tuple[Sample, ...]
-    root: str
+    root: Location
     inside: str = ""
     others: frozenset[str] = frozenset()
 
@@ -70,7 +71,7 @@ class FrameFiles(Dataset):
 
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
-        return read_file(Path(self.root) / sample.meta["path"])
+        return read_file(self.root / sample.meta["path"])
 
     def reason_left_out(self) -> Callable[[str], str]:
         """A function from the id of a frame that is not scored to the reason; "" for unknown frames."""
@@ -80,17 +81,17 @@ class FrameFiles(Dataset):
         """Whether a frame is annotated or exists as a file, in a frame set or not."""
         if sample_id in self.others:
             return True
-        inside = is_image_name(sample_id) and ".." not in Path(sample_id).parts
-        return inside and (Path(self.root) / self.inside / sample_id).is_file()
+        inside = is_image_name(sample_id) and ".." not in PurePosixPath(sample_id).parts
+        return inside and (self.root / self.inside / sample_id).is_file()
 
 
-def frame_images(natural: NaturalSet, source: str | Path | Dataset) -> Images:
+def frame_images(natural: NaturalSet, source: str | Location | Dataset) -> Images:
     """The frames of a video set, with the anchor of each."""
     if isinstance(source, TableDataset):
         return _of_table(natural, source)
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Location):
         raise UserError(f"{natural.title} is read from a folder or a table; give its path.")
-    path = Path(source)
+    path = location_of(source)
     if path.is_file() and natural.layout == "frames":
         return _of_table(natural, TableDataset(path))
     if not path.is_dir():
@@ -105,20 +106,20 @@ def frame_images(natural: NaturalSet, source: str | Path | Dataset) -> Images:
     )
 
 
-def holds_frame_sets(path: Path) -> bool:
+def holds_frame_sets(path: Location) -> bool:
     """Whether a folder has the JSON files of a video set."""
     has_sets = find_json(path, SETS) and find_json(path, LABELS)
     return bool(has_sets or find_json(path, ANCHOR_LABELS))
 
 
-def lists_frame_sets(path: Path) -> bool:
+def lists_frame_sets(path: Location) -> bool:
     """Whether a table has the columns of frame sets."""
     if path.suffix.lower() not in SUFFIXES:
         return False
     return bool(set_column(table_columns(path)))
 
 
-def _of_sets(natural: NaturalSet, root: Path) -> Images:
+def _of_sets(natural: NaturalSet, root: Location) -> Images:
     """Images of `pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
     sets: dict[str, list[str]] = read_json(root, SETS, dict)
     _check_neighbours(root, sets)
@@ -141,7 +142,7 @@ def _of_sets(natural: NaturalSet, root: Path) -> Images:
     return _assembled(natural, root, sets, labels, space)
 
 
-def _check_neighbours(root: Path, sets: Mapping[str, Any]) -> None:
+def _check_neighbours(root: Location, sets: Mapping[str, Any]) -> None:
     """Refuse an anchor whose frames are not a list; an empty list is allowed."""
     for anchor, near in sets.items():
         if not isinstance(near, list) or not all(isinstance(frame, str) for frame in near):
@@ -151,7 +152,7 @@ def _check_neighbours(root: Path, sets: Mapping[str, Any]) -> None:
             )
 
 
-def _listed(root: Path, frame: str, given: Any) -> list[int | str]:
+def _listed(root: Location, frame: str, given: Any) -> list[int | str]:
     """A frame's labels as a list; a single label may be given without a list."""
     labels = given if isinstance(given, list) else [given]
     if any(isinstance(label, bool) or not isinstance(label, int | str) for label in labels):
@@ -167,7 +168,7 @@ def _shown(value: Any) -> str:
     return textwrap.shorten(json.dumps(value), SHOWN)
 
 
-def _of_annotations(natural: NaturalSet, root: Path) -> Images:
+def _of_annotations(natural: NaturalSet, root: Location) -> Images:
     """Images of YTBB-Robust's annotation files: what reviewers accepted, or all candidates."""
     annotations = read_annotations(root, natural.classes)
     inside = _frame_folder(root, sorted(annotations.labels))
@@ -220,7 +221,7 @@ def _review_note(
 
 
 def _by_anchor(
-    root: Path, sets: Mapping[str, Sequence[str]], labels: Mapping[str, tuple[int, ...]]
+    root: Location, sets: Mapping[str, Sequence[str]], labels: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
     """The anchor's labels for every frame; refuses a frame of two anchors with different labels."""
     labels_by_frame: dict[str, tuple[int, ...]] = {}
@@ -300,7 +301,7 @@ def _check_sets(frames: Iterable[FrameRow], where: str) -> None:
 
 def _assembled(
     natural: NaturalSet,
-    root: Path,
+    root: Location,
     sets: Mapping[str, Sequence[str]],
     labels: Mapping[str, tuple[int, ...]],
     space: LabelSpace,
@@ -318,15 +319,19 @@ def _assembled(
     keys = sorted({key for anchor, near in sets.items() for key in (anchor, *near)})
     inside = _frame_folder(root, keys)
     samples = tuple(
-        Sample(nfc(key), labels[key], {"path": (Path(inside) / key).as_posix(), VIDEO: _video(natural, key)})
+        Sample(
+            nfc(key),
+            labels[key],
+            {"path": (PurePosixPath(inside) / key).as_posix(), VIDEO: _video(natural, key)},
+        )
         for key in keys
     )
     others = frozenset(map(nfc, annotated)) - {sample.id for sample in samples}
-    files = FrameFiles(root.resolve().name, str(root), space, samples, str(root), inside, others)
+    files = FrameFiles(root.resolve().name, str(root), space, samples, root, inside, others)
     return Images(natural.part, natural.role, files, samples, space, tuple(frames))
 
 
-def _frame_folder(root: Path, keys: Sequence[str]) -> str:
+def _frame_folder(root: Location, keys: Sequence[str]) -> str:
     """The subfolder of a set that contains its first frame."""
     return next((folder for folder in FRAME_FOLDERS if keys and (root / folder / keys[0]).exists()), "")
 

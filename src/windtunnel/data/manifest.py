@@ -14,12 +14,13 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location, matching
 from windtunnel.core.records import RecordError, read_conditions, read_record
 from windtunnel.core.samples import Sample
 from windtunnel.core.set_records import SetInfo, SetRecipe
@@ -55,7 +56,7 @@ SET = FolderKind("set", MANIFEST_FILE, 2, PARTS, LOCK)
 class SetFolder(RecipeFolder):
     """The folder of a made set."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         super().__init__(path, SET)
 
 
@@ -71,7 +72,7 @@ class Manifest:
         info: source, images left out, settings, versions, classes, and files that belong to no image.
     """
 
-    root: Path
+    root: Location
     recipe: SetRecipe
     digest: str
     conditions: tuple[Condition, ...]
@@ -133,9 +134,9 @@ class Manifest:
         """The name of an image's clean file without its suffix; a clip's name has none."""
         return _without_suffix(name) if self.recipe.layout == "folders" else name
 
-    def tables(self) -> Iterator[tuple[int, Path]]:
+    def tables(self) -> Iterator[tuple[int, Location]]:
         """The checksum tables of the chunks that were made, by the index of their first image."""
-        for path in sorted((self.root / CHUNKS_FOLDER).glob("*.parquet")):
+        for path in matching(self.root / CHUNKS_FOLDER, "*.parquet"):
             yield int(path.name.partition("-")[0]), path
 
     @cached_property
@@ -174,11 +175,11 @@ class Manifest:
         return notes
 
 
-def read_manifest(root: Path) -> Manifest | None:
+def read_manifest(root: Location) -> Manifest | None:
     """The manifest of a made set, or None if there is none."""
-    folder = SetFolder(root)
-    if not folder.recipe_path.is_file() or not (root / HIDDEN_FOLDER).is_dir():
+    if not (root / MANIFEST_FILE).is_file() or not (root / HIDDEN_FOLDER).is_dir():
         return None
+    folder = SetFolder(root)
     content = folder.read_recipe_file()
     try:
         recipe, info = read_record(content["recipe"], SetRecipe), read_record(content["info"], SetInfo)
@@ -187,19 +188,26 @@ def read_manifest(root: Path) -> Manifest | None:
         raise folder.damaged(error) from error
 
 
+def create_manifest(manifest: Manifest) -> bool:
+    """Write manifest.json unless there is one, and return whether it was written."""
+    return SetFolder(manifest.root).create_recipe_file(_manifest_json(manifest))
+
+
 def write_manifest(manifest: Manifest) -> None:
     """Write manifest.json atomically, and only if its content has changed."""
-    SetFolder(manifest.root).write_recipe_file(
-        {
-            "recipe_digest": manifest.recipe.digest,
-            "recipe": manifest.recipe.to_json(),
-            "conditions": [condition.to_json() for condition in manifest.conditions],
-            "info": manifest.info.to_json(),
-        }
-    )
+    SetFolder(manifest.root).write_recipe_file(_manifest_json(manifest))
 
 
-def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
+def _manifest_json(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "recipe_digest": manifest.recipe.digest,
+        "recipe": manifest.recipe.to_json(),
+        "conditions": [condition.to_json() for condition in manifest.conditions],
+        "info": manifest.info.to_json(),
+    }
+
+
+def read_table(path: Location, columns: list[str] | None = None) -> pa.Table:
     """Read one of a manifest's tables."""
     import pyarrow as pa  # imported here, because workers that only make images do not need it
 

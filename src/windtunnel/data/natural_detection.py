@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import islice
-from pathlib import Path
 
+from windtunnel.core.locations import Location, entries, location_of
 from windtunnel.core.option_names import option
 from windtunnel.data import Dataset
 from windtunnel.data.frame_json import find_json
@@ -31,9 +30,9 @@ OF_CLEAN = "clean|val|train|in"
 
 def detect_natural_set(source: object) -> str:
     """The name of the natural set at a path, or "" if none is recognised."""
-    if not isinstance(source, str | Path) or not Path(source).exists():
+    if not isinstance(source, str | Location) or not location_of(source).exists():
         return ""
-    path = Path(source)
+    path = location_of(source)
     name = re.sub("[_ ]", "-", (path.resolve().name if path.is_dir() else path.stem).lower())
     if path.is_dir() and holds_frame_sets(path):
         return _named(name, ("video", "ytbb")) or _by_keys(path)
@@ -55,7 +54,7 @@ def _named(name: str, layouts: tuple[str, ...]) -> str:
     return ""
 
 
-def _by_keys(path: Path) -> str:
+def _by_keys(path: Location) -> str:
     """The video set of a folder, by YTBB's annotation files or ImageNet-Vid's videos; else `pm-k`."""
     if find_json(path, ANCHOR_LABELS):
         return "ytbb-robust"
@@ -64,9 +63,8 @@ def _by_keys(path: Path) -> str:
     return "vid-robust" if known else "pm-k"
 
 
-def _folders(path: Path) -> set[str]:
-    with os.scandir(path) as entries:
-        return {entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")}
+def _folders(path: Location) -> set[str]:
+    return {entry.name for entry in entries(path) if entry.is_dir() and not entry.name.startswith(".")}
 
 
 def _by_classes(folders: set[str]) -> str:
@@ -82,7 +80,7 @@ def _by_classes(folders: set[str]) -> str:
     return ""
 
 
-def _is_imagenets_own(path: Path, folders: set[str]) -> bool:
+def _is_imagenets_own(path: Location, folders: set[str]) -> bool:
     """Whether the first files are ImageNet's; training images are in the folder of their own WordNet id.
 
     Images of ImageNet-22k have such names too, but in ImageNet-O they are in folders of other ids.

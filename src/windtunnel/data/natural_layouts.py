@@ -10,6 +10,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, LabelSpace
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
@@ -40,9 +41,9 @@ NO_CLEAN = "No clean images were given (--clean DATA): there is no clean error a
 
 
 def open_natural(
-    source: str | Path | Dataset,
+    source: str | Location | Dataset,
     name: str,
-    clean: str | Path | Dataset | None = None,
+    clean: str | Location | Dataset | None = None,
     notes: Sequence[str] = (),
 ) -> NaturalDataset:
     """Open a natural set, together with the clean images of the same classes.
@@ -78,13 +79,13 @@ def open_natural(
     return NaturalDataset(natural, images, _clean_images(natural, images, clean_images), notes)
 
 
-def open_own_images(source: str | Path | Dataset, name: str) -> NaturalDataset:
+def open_own_images(source: str | Location | Dataset, name: str) -> NaturalDataset:
     """Open only a natural set's own images, also for out-of-distribution sets."""
     natural = natural_set(name)
     return NaturalDataset(natural, _images(natural, source, None), None)
 
 
-def _images(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Images:
+def _images(natural: NaturalSet, source: str | Location | Dataset, clean: Dataset | None) -> Images:
     if natural.layout in ("video", "ytbb", "frames"):
         return frame_images(natural, source)
     if natural.layout == "objectnet":
@@ -97,14 +98,14 @@ def _images(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | 
     return _own(natural, dataset, clean)
 
 
-def _same_place(source: str | Path | Dataset, clean: str | Path | Dataset) -> bool:
+def _same_place(source: str | Location | Dataset, clean: str | Location | Dataset) -> bool:
     """Whether both are the same dataset or the same path."""
-    if isinstance(source, str | Path) and isinstance(clean, str | Path):
-        return Path(source).resolve() == Path(clean).resolve()
+    if isinstance(source, str | Location) and isinstance(clean, str | Location):
+        return location_of(source).resolve() == location_of(clean).resolve()
     return source is clean
 
 
-def _plain(source: str | Path | Dataset) -> Dataset:
+def _plain(source: str | Location | Dataset) -> Dataset:
     """A dataset of ordinary images; for a precomputed set, its clean images."""
     dataset = open_dataset(source)
     if dataset.precomputed is None:
@@ -183,10 +184,10 @@ def v2_version(location: str) -> str:
     )
 
 
-def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
+def _objectnet(natural: NaturalSet, source: str | Location | Dataset) -> Images:
     """Images in the folders that overlap with ImageNet, labelled with all matching ImageNet classes."""
-    inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
-    dataset = _plain(Path(str(source)) / "images" if inside else source)
+    inside = isinstance(source, str | Location) and (location_of(source) / "images").is_dir()
+    dataset = _plain(location_of(str(source)) / "images" if inside else source)
     table = several_ids(natural.table)
     keys = [folder_key(name) for name in dataset.label_space.classes]
     samples, used, others = [], set[str](), Counter[str]()
@@ -217,7 +218,7 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
         dataset,
         samples,
         imagenet_1k(),
-        name=Path(str(source)).resolve().name if inside else "",
+        name=location_of(str(source)).resolve().name if inside else "",
         border_px=OBJECTNET_BORDER_PX,
         notes=notes,
     )

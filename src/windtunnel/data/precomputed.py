@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
 from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import Sample, Surveyed
@@ -345,8 +345,8 @@ class PrecomputedDataset(Dataset):
 
 
 def open_with_clean(
-    data: str | Path | Dataset,
-    clean: str | Path | Dataset | None,
+    data: str | Location | Dataset,
+    clean: str | Location | Dataset | None,
     hint: Callable[[Dataset], str] = lambda _: "",
 ) -> Dataset:
     """Open a dataset, for a precomputed set together with the clean images it was made from.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import index_space
+from windtunnel.core.locations import Location, local_file, matching
 from windtunnel.core.samples import Sample
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.arrays import ArrayDataset, class_indices
@@ -35,7 +35,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 class RowFile:
     """An `.npy` file of images or clips, read row by row without caching."""
 
-    path: Path
+    path: Location
     shape: tuple[int, ...]
     offset: int
 
@@ -63,7 +63,7 @@ class RowFile:
 AXES = {"images": "(n, height, width, 3)", "clips": "(n, frames, height, width, 3)"}
 
 
-def open_rows(path: Path, rows: Literal["images", "clips"] = "images") -> RowFile:
+def open_rows(path: Location, rows: Literal["images", "clips"] = "images") -> RowFile:
     """Read an `.npy` file's header; refuses anything but uint8 images or clips."""
     shape, fortran, dtype, offset = read_header(path)
     if dtype != np.uint8 or fortran or len(shape) != AXES[rows].count(",") + 1 or shape[-1] != 3:
@@ -71,7 +71,7 @@ def open_rows(path: Path, rows: Literal["images", "clips"] = "images") -> RowFil
     return RowFile(path, shape, offset)
 
 
-def read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+def read_header(path: Location) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """The header of an `.npy` file: shape, Fortran order, dtype, and the offset of the data."""
     try:
         with path.open("rb") as file:
@@ -91,7 +91,7 @@ class ArrayShelf:
     by_row = True
     rare: frozenset[str] = frozenset()
 
-    def __init__(self, root: Path, files: Sequence[Path], manifest: Manifest | None) -> None:
+    def __init__(self, root: Location, files: Sequence[Location], manifest: Manifest | None) -> None:
         self._root = root
         self.notes: list[str] = []
         labels = read_labels(root / f"{LABELS}.npy")
@@ -139,7 +139,7 @@ class ArrayShelf:
         return ArrayDataset.open(file, labels=labels, ids=names)
 
 
-def digest_of(paths: Iterable[Path]) -> str:
+def digest_of(paths: Iterable[Location]) -> str:
     """Digest of the names and content of files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in paths:
@@ -156,11 +156,9 @@ def row_ids(samples: Sequence[Sample], count: int) -> list[str] | None:
     return [by_row[row] for row in range(count)] if len(by_row) == count else None
 
 
-def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
+def array_shelf(root: Location, manifest: Manifest | None) -> ArrayShelf | None:
     """The arrays of a folder that contains `labels.npy` and other `.npy` files, else None."""
-    arrays = sorted(
-        path for path in root.glob("*.npy") if path.is_file() and path.stem not in (LABELS, CLEAN)
-    )
+    arrays = [path for path in matching(root, "*.npy") if path.is_file() and path.stem not in (LABELS, CLEAN)]
     if not arrays or not (root / f"{LABELS}.npy").is_file():
         return None
     if manifest is None and (root / HIDDEN_FOLDER).is_dir():
@@ -170,10 +168,10 @@ def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
     return ArrayShelf(root, arrays, manifest)
 
 
-def read_labels(path: Path) -> NDArray[Any]:
+def read_labels(path: Location) -> NDArray[Any]:
     """The class of every image; the file repeats the classes once per severity."""
     try:
-        labels: NDArray[Any] = np.load(path)
+        labels: NDArray[Any] = np.load(local_file(path))
     except (OSError, ValueError, EOFError) as error:
         raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error
     if (

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import index_space
+from windtunnel.core.locations import Location, local_file, matching
 from windtunnel.core.samples import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
@@ -42,7 +42,7 @@ class ClipArrayShelf:
 
     def __init__(
         self,
-        root: Path,
+        root: Location,
         files: Mapping[Place, RowFile],
         manifest: Manifest | None,
         notes: Sequence[str] = (),
@@ -95,11 +95,11 @@ class ClipArrayShelf:
         return ArrayDataset.open(file, ids=row_ids(self.samples, self._count)) if file.is_file() else None
 
 
-def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | None:
+def clip_array_shelf(root: Location, manifest: Manifest | None) -> ClipArrayShelf | None:
     """The arrays of clips in a folder, recognised by the names of sequences, else None."""
     named = {
         path: place
-        for path in sorted(root.glob("*.npy"))
+        for path in matching(root, "*.npy")
         if path.is_file() and (place := place_named(path.stem))
     }
     if not any(_has_clips(path) for path in named):
@@ -110,19 +110,19 @@ def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | 
         )
     files = {place: open_rows(path, "clips") for path, place in named.items()}
     usual = {*named, root / f"{LABELS}.npy", root / f"{CLEAN}.npy"}
-    strange = [path.name for path in sorted(root.glob("*.npy")) if path not in usual]
+    strange = [path.name for path in matching(root, "*.npy") if path not in usual]
     return ClipArrayShelf(root, files, manifest, [unknown_sequence(name) for name in strange])
 
 
-def _has_clips(path: Path) -> bool:
+def _has_clips(path: Location) -> bool:
     try:
         return len(read_header(path)[0]) == CLIP_AXES
     except UserError:
         return False
 
 
-def _labels(path: Path, count: int) -> list[tuple[int, ...]]:
+def _labels(path: Location, count: int) -> list[tuple[int, ...]]:
     try:
-        return class_indices(np.load(path) if path.is_file() else None, count)
+        return class_indices(np.load(local_file(path)) if path.is_file() else None, count)
     except (OSError, ValueError, EOFError) as error:
         raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error

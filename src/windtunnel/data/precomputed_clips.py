@@ -9,14 +9,14 @@ Only noise has separate frames for difficulties 2 and 3.
 from __future__ import annotations
 
 import difflib
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
+from windtunnel.core.locations import Entry, Location, entries
 from windtunnel.core.samples import Sample
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.data import is_image_name, nfc, read_file
@@ -54,11 +54,11 @@ class Videos(Storage):
     suffix = VIDEO_SUFFIX
     codec = AS_STORED
 
-    def holds(self, entry: os.DirEntry[str]) -> bool:
+    def holds(self, _folder: Location, entry: Entry) -> bool:
         """Whether an entry of a class folder is a clip."""
         return entry.name.lower().endswith(VIDEO_SUFFIX) and not entry.name.startswith(".")
 
-    def frames(self, path: Path) -> Iterator[bytes | Image]:
+    def frames(self, path: Location) -> Iterator[bytes | Image]:
         """The frames of a clip."""
         return decode_clip(read_file(path))
 
@@ -71,15 +71,15 @@ class Frames(Storage):
     suffix = ""
     codec = ""
 
-    def holds(self, entry: os.DirEntry[str]) -> bool:
+    def holds(self, folder: Location, entry: Entry) -> bool:
         """Whether an entry of a class folder is a clip."""
-        return entry.is_dir() and bool(_numbered(Path(entry.path)))
+        return entry.is_dir() and bool(_numbered(folder / entry.name))
 
-    def size(self, entry: os.DirEntry[str]) -> int:
+    def size(self, folder: Location, entry: Entry) -> int:
         """The size of all frames in bytes."""
-        return sum(path.stat().st_size for path in _numbered(Path(entry.path)))
+        return sum(path.stat().st_size for path in _numbered(folder / entry.name))
 
-    def frames(self, path: Path) -> Iterator[bytes | Image]:
+    def frames(self, path: Location) -> Iterator[bytes | Image]:
         """The frames of a clip, each read on demand."""
         frames = _numbered(path)
         if not frames:
@@ -87,7 +87,7 @@ class Frames(Storage):
         return map(read_file, frames)
 
 
-def _numbered(folder: Path) -> list[Path]:
+def _numbered(folder: Location) -> list[Location]:
     """The images of a folder whose names are numbers, in numerical order."""
     if not folder.is_dir():
         return []
@@ -103,8 +103,8 @@ class ClipFolderShelf:
 
     def __init__(
         self,
-        root: Path,
-        folders: Mapping[Place, Path],
+        root: Location,
+        folders: Mapping[Place, Location],
         storage: Videos | Frames,
         manifest: Manifest | None,
         notes: Sequence[str] = (),
@@ -166,7 +166,7 @@ class ClipFolderShelf:
 LAYOUTS: dict[str, Videos | Frames] = {"videos": Videos(), "frames": Frames()}
 
 
-def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf | None:
+def clip_folder_shelf(root: Location, manifest: Manifest | None) -> ClipFolderShelf | None:
     """The sequence folders of a root or of its subfolders (`noise/`, `blur/` ...), else None."""
     if manifest:
         storage = LAYOUTS.get(manifest.recipe.layout)
@@ -176,7 +176,7 @@ def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf 
         folders = {place: root / name_of(place) for place in made}
         return ClipFolderShelf(root, folders, storage, manifest) if storage else None
     alone = place_named(root.resolve().name)
-    groups = [Path(group) for group in subfolders(root)]
+    groups = subfolders(root)
     for folders, roots in (
         ({alone: root} if alone else {}, []),
         (_sequence_folders(root), [root]),
@@ -191,11 +191,11 @@ def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf 
     return None
 
 
-def _ignored(roots: Sequence[Path], held: set[Path], storage: Videos | Frames) -> list[str]:
+def _ignored(roots: Sequence[Location], held: set[Location], storage: Videos | Frames) -> list[str]:
     """A note on each folder or file in a set of clips that is not read."""
     notes = []
     for root in roots:
-        inside = [Path(entry) for entry in subfolders(root) if entry.name != CLEAN]
+        inside = [folder for folder in subfolders(root) if folder.name != CLEAN]
         if not held & set(inside):
             notes += [f"{root.name} contains no sequence and is ignored."] if root.name != CLEAN else []
             continue
@@ -205,47 +205,45 @@ def _ignored(roots: Sequence[Path], held: set[Path], storage: Videos | Frames) -
             else:
                 notes.append(unknown_sequence(folder.name))
     if isinstance(storage, Videos):
-        both = [folder.name for folder in sorted(held) if _has_frames(folder)]
+        both = [folder.name for folder in sorted(held, key=str) if _has_frames(folder)]
         notes += [f"{name} contains frames in addition to videos; the frames are ignored." for name in both]
     return notes
 
 
-def _has_frames(folder: Path) -> bool:
+def _has_frames(folder: Location) -> bool:
     """Whether a class folder of a sequence contains a clip as a folder of frames."""
     frames = Frames()
-    return any(frames.holds(entry) for class_ in subfolders(folder) for entry in os.scandir(class_.path))
+    return any(frames.holds(class_, entry) for class_ in subfolders(folder) for entry in entries(class_))
 
 
 def unknown_sequence(name: str) -> str:
     """A note that a folder or an array is ignored for its name, with the most similar known name."""
-    close = difflib.get_close_matches(Path(name).stem, REGISTRY.names(), n=1)
+    close = difflib.get_close_matches(PurePosixPath(name).stem, REGISTRY.names(), n=1)
     meant = f" (did you mean {close[0]}?)" if close else ""
     return f"{name} is ignored: it is not the name of a sequence{meant}."
 
 
-def _sequence_folders(root: Path) -> dict[Place, Path]:
-    named = {entry.path: place_named(entry.name) for entry in subfolders(root)}
-    return {place: Path(path) for path, place in named.items() if place}
+def _sequence_folders(root: Location) -> dict[Place, Location]:
+    named = {folder: place_named(folder.name) for folder in subfolders(root)}
+    return {place: folder for folder, place in named.items() if place}
 
 
-def _holds_clips(folder: Path, storage: Videos | Frames) -> bool:
+def _holds_clips(folder: Location, storage: Videos | Frames) -> bool:
     """Whether a class folder of a sequence contains a clip."""
     classes = subfolders(folder)
     if isinstance(storage, Frames) and _may_be_severities(folder, classes):
-        return any(
-            _is_counted(Path(clip.path)) for class_ in classes for clip in subfolders(Path(class_.path))
-        )
-    return any(storage.holds(entry) for class_ in classes for entry in os.scandir(class_.path))
+        return any(_is_counted(clip) for class_ in classes for clip in subfolders(class_))
+    return any(storage.holds(class_, entry) for class_ in classes for entry in entries(class_))
 
 
-def _may_be_severities(folder: Path, classes: Sequence[os.DirEntry[str]]) -> bool:
+def _may_be_severities(folder: Location, classes: Sequence[Location]) -> bool:
     """Whether the folder may be ImageNet-C's: a corruption of the same name with folders 1 to 5."""
     place = place_named(folder.resolve().name)
     shared = place is None or place[0].removeprefix(SEQUENCE_PREFIX) in CORRUPTIONS.names()
     return shared and all(entry.name in LEVEL_NAMES for entry in classes)
 
 
-def _is_counted(folder: Path) -> bool:
+def _is_counted(folder: Location) -> bool:
     """Whether a folder contains frames 000, 001, 002 ... without a gap."""
     stems = [path.stem for path in _numbered(folder)]
     return len(stems) > 1 and stems == [f"{number:03d}" for number in range(len(stems))]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from windtunnel import published
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Entry, Location, entries, file_size
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import REGISTRY, SEVERITIES
@@ -42,7 +41,11 @@ class FolderShelf:
     by_row = False
 
     def __init__(
-        self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None, notes: Sequence[str]
+        self,
+        root: Location,
+        folders: Mapping[Place, Location],
+        manifest: Manifest | None,
+        notes: Sequence[str],
     ) -> None:
         self._root = root
         self.notes = list(notes)
@@ -79,7 +82,7 @@ class FolderShelf:
         return FolderDataset(folder) if folder.is_dir() else None
 
 
-def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
+def folder_shelf(root: Location, manifest: Manifest | None) -> FolderShelf | None:
     """The corruption folders of a root or of its subfolders (`noise/`, `blur/` ...), else None."""
     if manifest:
         made = [condition for condition in manifest.conditions if condition.is_corruption]
@@ -91,8 +94,8 @@ def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     levels, not_read = _levels(root)
     if levels and root.resolve().name in known_corruptions():
         return FolderShelf(root, levels, None, not_read)
-    for parents in ([root], [Path(group.path) for group in subfolders(root)]):
-        folders: dict[Place, Path] = {}
+    for parents in ([root], subfolders(root)):
+        folders: dict[Place, Location] = {}
         ignored: list[str] = []
         for parent in parents:
             levels, not_read = _corruption_folders(parent)
@@ -107,15 +110,15 @@ def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     return None
 
 
-def _refuse_unknown_severities(root: Path) -> None:
+def _refuse_unknown_severities(root: Location) -> None:
     """Refuse a root whose folders are all named after corruptions but contain no severity folder.
 
     As class folders they would be scored as classes called `fog` and `snow`.
     """
-    corruptions = [Path(entry.path) for entry in subfolders(root) if entry.name != CLEAN]
+    corruptions = [folder for folder in subfolders(root) if folder.name != CLEAN]
     if not corruptions or not {corruption.name for corruption in corruptions} <= known_corruptions():
         return
-    inside = [Path(entry.path) for corruption in corruptions for entry in subfolders(corruption)]
+    inside = [folder for corruption in corruptions for folder in subfolders(corruption)]
     if not inside or not all(subfolders(folder) for folder in inside):
         return
     named = listed([f"{folder.parent.name}/{folder.name}" for folder in inside], MOST_LISTED)
@@ -125,7 +128,7 @@ def _refuse_unknown_severities(root: Path) -> None:
     )
 
 
-def _looks_published(folders: Mapping[Place, Path]) -> bool:
+def _looks_published(folders: Mapping[Place, Location]) -> bool:
     """Whether a corruption has a known name or all five severities; otherwise the folders are classes."""
     units = {unit for unit, _ in folders}
     return bool(units & known_corruptions()) or any(
@@ -140,28 +143,28 @@ def known_corruptions() -> frozenset[str]:
     return frozenset([*REGISTRY.shipped(), *(row["corruption"] for row in stored)])
 
 
-def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
+def _corruption_folders(root: Location) -> tuple[dict[Place, Location], list[str]]:
     """The class folders' parents by corruption and severity, and notes on ignored folders."""
-    folders: dict[Place, Path] = {}
+    folders: dict[Place, Location] = {}
     ignored: list[str] = []
     for corruption in subfolders(root):
         if corruption.name != CLEAN:
-            levels, not_read = _levels(Path(corruption.path))
+            levels, not_read = _levels(corruption)
             folders |= levels
             ignored += not_read
     return folders, ignored
 
 
-def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
+def _levels(corruption: Location) -> tuple[dict[Place, Location], list[str]]:
     """The severity folders of a corruption's folder, and a note on each ignored folder."""
     name = corruption.resolve().name
-    inside = {entry.name: Path(entry.path) for entry in subfolders(corruption)}
+    inside = {folder.name: folder for folder in subfolders(corruption)}
     severities = _severities(name, inside)
     # Numbered folders that contain images directly are classes, not severities.
     if not any(subfolders(inside[folder]) for folder in severities):
         has = f" (it has {listed(sorted(inside), EXAMPLES)})" if inside else ""
         return {}, [f"{name} is ignored: it has no severity folder{has}."]
-    levels: dict[Place, Path] = {}
+    levels: dict[Place, Location] = {}
     ignored: list[str] = []
     for folder, level in sorted(severities.items(), key=lambda item: (item[1], item[0])):
         taken = levels.setdefault((name, level), inside[folder])
@@ -200,14 +203,14 @@ def c_bar_strengths() -> dict[str, dict[float, int]]:
 class Storage:
     """How a class folder stores what was made from one image: as an image file."""
 
-    def holds(self, entry: os.DirEntry[str]) -> bool:
+    def holds(self, _folder: Location, entry: Entry) -> bool:
         """Whether an entry of a class folder is such a file."""
         return is_image_name(entry.name)
 
-    def size(self, entry: os.DirEntry[str]) -> int:
+    def size(self, folder: Location, entry: Entry) -> int:
         """Its bytes."""
         try:
-            return entry.stat().st_size
+            return file_size(folder, entry)
         except OSError:  # a broken link; reading it reports the error
             return 0
 
@@ -229,7 +232,7 @@ class Images:
     rare: list[str]
 
 
-def common_images(folders: Mapping[Place, Path], storage: Storage) -> tuple[Images, list[str]]:
+def common_images(folders: Mapping[Place, Location], storage: Storage) -> tuple[Images, list[str]]:
     """The images of a set, and notes on what is left out or missing.
 
     A condition with less than half the usual number of images is probably an incomplete download. It is
@@ -246,9 +249,9 @@ def common_images(folders: Mapping[Place, Path], storage: Storage) -> tuple[Imag
     digest = hashlib.blake2b(digest_size=16)
     holders: Counter[str] = Counter()
     for place in used:
-        for name, entry in _images(folders[place], storage):
+        for name, class_, entry in _images(folders[place], storage):
             holders[name] += 1
-            digest.update(f"{place}/{name} {storage.size(entry)}\n".encode())
+            digest.update(f"{place}/{name} {storage.size(class_, entry)}\n".encode())
     names = sorted(name for name, count in holders.items() if 2 * count >= len(used))
     strange = [name for name in holders if 2 * holders[name] < len(used)]
     if strange:
@@ -265,18 +268,18 @@ def common_images(folders: Mapping[Place, Path], storage: Storage) -> tuple[Imag
     return Images(used, names, digest.hexdigest(), strange), notes
 
 
-def _images(folder: Path, storage: Storage) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """`class/name` and entry of every image of a condition, in the order of names."""
+def _images(folder: Location, storage: Storage) -> Iterator[tuple[str, Location, Entry]]:
+    """`class/name`, class folder and entry of every image of a condition, in the order of names."""
     for class_ in subfolders(folder):
-        for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
-            if storage.holds(entry):
-                yield f"{class_.name}/{entry.name}", entry
+        for entry in entries(class_):
+            if storage.holds(class_, entry):
+                yield f"{class_.name}/{entry.name}", class_, entry
 
 
-def subfolders(folder: Path) -> list[os.DirEntry[str]]:
+def subfolders(folder: Location) -> list[Location]:
     """The visible folders in a folder, in the order of names."""
     try:
-        entries = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
+        visible = [entry for entry in entries(folder) if entry.is_dir() and not entry.name.startswith(".")]
     except OSError as error:
         raise UserError(f"{folder} cannot be read: {error.strerror or error}.") from error
-    return sorted(entries, key=lambda entry: entry.name)
+    return [folder / entry.name for entry in visible]

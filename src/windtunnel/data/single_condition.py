@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, open_dataset, path_and_part
 from windtunnel.data.layouts import open_precomputed
@@ -54,13 +54,13 @@ class StoredImages(Dataset):
         return self.whole.read_under(sample, self.unit, self.level) if self.unit else self.whole.read(sample)
 
 
-def open_images(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+def open_images(source: str | Location | Dataset) -> tuple[Dataset, tuple[str, ...]]:
     """Open a dataset with one image per sample; returns it with notes on how it was read.
 
     Of a precomputed set this is the condition given after `#`; of a natural set its own images without the
     clean ones, as a run reads them.
     """
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Location):
         path, part = path_and_part(source)
         if path.is_dir() and (precomputed := open_precomputed(path)):
             return _stored(precomputed, part), ()
@@ -69,7 +69,7 @@ def open_images(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]
     return open_as_run_reads(source)
 
 
-def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+def open_as_run_reads(source: str | Location | Dataset) -> tuple[Dataset, tuple[str, ...]]:
     """Open a dataset as a run reads it; returns it with notes on how it was read.
 
     Of a natural set only its own images are opened.

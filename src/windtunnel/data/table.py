@@ -7,11 +7,11 @@ import io
 import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.locations import Location, local_file
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, nfc, read_file, refuse_duplicates
 from windtunnel.data.label_spaces import label_space_of
@@ -36,7 +36,7 @@ class TableDataset(Dataset):
     portable = True
     parallel_reads = True
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Location) -> None:
         self._root = file.parent
         self.name = file.stem
         self.location = str(file)
@@ -82,9 +82,9 @@ class TableDataset(Dataset):
         return read_file(self._root / sample.meta["path"])
 
 
-def table_columns(file: Path) -> set[str]:
+def table_columns(file: Location) -> set[str]:
     """The columns in the first line of a table; empty if the line is not a header."""
-    with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+    with local_file(file).open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         first = stream.readline()
     if file.suffix.lower() == ".jsonl":
         try:
@@ -95,7 +95,7 @@ def table_columns(file: Path) -> set[str]:
     return set(next(csv.reader([first], delimiter="\t" if file.suffix.lower() == ".tsv" else ","), []))
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
+def _rows(file: Location) -> list[dict[str, Any]]:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -117,7 +117,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
-def _column(given_columns: set[str], allowed: Sequence[str], file: Path) -> str:
+def _column(given_columns: set[str], allowed: Sequence[str], file: Location) -> str:
     for name in allowed:
         if name in given_columns:
             return name

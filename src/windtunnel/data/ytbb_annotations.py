@@ -10,9 +10,10 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, local_file, matching
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, read_json
 
 ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
@@ -75,7 +76,7 @@ class Annotations:
         )
 
 
-def read_annotations(root: Path, classes: Sequence[str]) -> Annotations:
+def read_annotations(root: Location, classes: Sequence[str]) -> Annotations:
     """Read the annotation files of a folder; `classes` are YTBB's, in the order of their indices."""
     raw = _raw_anchors(root)
     labels: dict[str, tuple[int, ...]] = {}
@@ -124,20 +125,20 @@ def _nearby(anchor: str) -> list[str]:
     return [f"{parts[1]}{number}{parts[3]}" for number in near]
 
 
-def _both_paths(root: Path, pair: str) -> tuple[str, str]:
+def _both_paths(root: Location, pair: str) -> tuple[str, str]:
     anchor, comma, frame = pair.partition(",")
     if not (comma and anchor and frame):
         raise UserError(f"{root}: {PAIR_LABELS} has the key '{pair}'; give the anchor, a comma and a frame.")
     return anchor, frame
 
 
-def _class_index(classes: Sequence[str], word: str, root: Path) -> int:
+def _class_index(classes: Sequence[str], word: str, root: Location) -> int:
     if word not in classes:
         raise UserError(f"{root}: {ANCHOR_LABELS} names the class '{word}', which YTBB-Robust does not have.")
     return classes.index(word)
 
 
-def _last_words(root: Path, name: str) -> dict[str, set[str]]:
+def _last_words(root: Location, name: str) -> dict[str, set[str]]:
     """The words of the last annotation of each key."""
     content = read_json(root, name, dict)
     try:
@@ -149,20 +150,17 @@ def _last_words(root: Path, name: str) -> dict[str, set[str]]:
         raise UserError(f"{root}: {name} is not a list of annotations with keys and labels.") from error
 
 
-def _raw_anchors(root: Path) -> dict[str, int]:
+def _raw_anchors(root: Location) -> dict[str, int]:
     """The raw class of each anchor by video and time (`<id>_<ms>`), in the order of the class index."""
     files = [
-        file
-        for folder in JSON_FOLDERS
-        for file in sorted((root / folder).glob(RAW_ANCHORS))
-        if file.is_file()
+        file for folder in JSON_FOLDERS for file in matching(root / folder, RAW_ANCHORS) if file.is_file()
     ]
     if not files:
         raise UserError(
             f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}; it contains the anchors' labels. Put it into the "
             f"folder of {ANCHOR_LABELS}, which has only the labels that annotators added."
         )
-    with files[0].open(encoding="utf-8-sig", newline="") as stream:
+    with local_file(files[0]).open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
         raise UserError(f"{files[0]} has the columns {', '.join(rows[0])}; it needs ytid, time_ms, label.")

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.interruption import finishing_items
+from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
@@ -51,10 +53,10 @@ class PlannedRun:
     """
 
     plan: Plan
-    folder: Path
+    folder: Location
     source: ModelSource | None
 
-    @property
+    @cached_property
     def target(self) -> RunFolder:
         """The run folder, for writing."""
         return RunFolder(self.folder)
@@ -313,7 +315,7 @@ def _says_what_is_kept(
             for index in chunk.runs:
                 run = runs[index]
                 name, rows = run.plan.chunks[chunk.number].name, run.rows(chunk)
-                fresh += rows if run.target.has_shard(name, rows, run.plan.task) else 0
+                fresh += rows if name in run.target.written else 0
         kept = total - _count(runs, missing) + fresh
         lost = max(0, counter.done - fresh)
         folders = ", ".join(str(run.folder) for run in runs)

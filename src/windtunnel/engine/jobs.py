@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.locations.urls import is_url
 from windtunnel.core.registry import include_python
 
 # Receives how much of an item was finished since the last call, and how much of that failed.
@@ -94,12 +95,14 @@ class Sent:
 
 
 def local_paths(texts: Iterable[str]) -> tuple[Path, ...]:
-    """The full paths of those texts that name a file or folder of this machine.
+    """The full paths of those texts that name a file or folder of this machine; URLs are left out.
 
     The part of an archive (`file.npz#part`) and the factory of a model (`file.py:factory`) are left out.
     """
     found: dict[Path, None] = {}
-    for text in filter(None, texts):
+    for text in texts:
+        if is_url(text):
+            continue
         for written in (text, text.partition("#")[0], text.rpartition(":")[0]):
             if written and Path(written).exists():
                 found[Path(written).absolute()] = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 from windtunnel.core.errors import ImageError
+from windtunnel.core.locations import Location, local_file
 
 MIB = 2**20
 # The largest encoded image that is read, as a file or as a member of an archive.
@@ -24,16 +24,17 @@ OTHER_TYPES = {
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def read_file(path: Path) -> bytes:
+def read_file(location: Location) -> bytes:
     """Return the bytes of an image file.
 
     Type and size are checked before the file is opened, and again on the open file. Symbolic links to
-    regular files are followed.
+    regular files are followed. The size of a remote file is checked before it is downloaded.
 
     Raises:
-        ImageError: the path is not a regular file, is larger than MAX_FILE_BYTES, or cannot be read.
+        ImageError: the location is not a regular file, is larger than MAX_FILE_BYTES, or cannot be read.
     """
     try:
+        path = local_file(location, check_bytes)
         _check(os.stat(path))  # noqa: PTH116 - opening a device can have side effects
         with os.fdopen(os.open(path, OPEN_FLAGS), "rb") as file:
             size = _check(os.fstat(file.fileno()))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
+from windtunnel.core.locations import Location, local_path, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import RunInfo
@@ -76,11 +77,11 @@ class FileSummary:
 
 def score_predictions(
     predictions: str | Path,
-    data: str | Path | Dataset,
+    data: str | Location | Dataset,
     suite: str | Path | Suite | None = None,
     options: ScoreOptions = ScoreOptions(),  # noqa: B008 (frozen)
     progress: Progress = silent,
-) -> Path:
+) -> Location:
     """Make a run from imported predictions and return its folder; see `api.score_predictions`."""
     include_files(options.include)
     outputs, labels, out = options.outputs, options.labels, options.out
@@ -97,8 +98,8 @@ def score_predictions(
             "corruptions, or run the model with windtunnel run."
         )
     if out:
-        RunFolder(Path(out)).check_free()
-    file = PredictionFile(Path(predictions), outputs)
+        RunFolder(location_of(out)).check_free()
+    file = PredictionFile(local_path(predictions, "predictions"), outputs)
     best_only = file.layout.outputs == TOP_K
     masked = natural is not None and (natural.role == "out" or natural.output_rule in ("mask", "collapse"))
     if best_only and (options.mask or chosen.mask or options.label_map is not None or masked):
@@ -130,7 +131,7 @@ def score_predictions(
         rows.add(block)
     rows.check(partial=options.partial)
     plan = replace(plan, info=_with_ignored(plan.info, rows.ignored))
-    folder = RunFolder(Path(out) if out else plan.default_folder())
+    folder = RunFolder(location_of(out) if out else plan.default_folder())
     return _stored(plan, rows, folder)
 
 
@@ -235,7 +236,7 @@ def _with_ignored(info: RunInfo, ignored: Ignored) -> RunInfo:
     return msgspec.structs.replace(info, remarks=(*info.remarks, *notes), ignored_rows=dict(ignored.rows))
 
 
-def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Path:
+def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Location:
     folder.check_free()
     with folder.locked():
         folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
+from windtunnel.core.locations import Location, is_inside, live_location, local_path
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.set_records import FixedFile
@@ -22,6 +23,7 @@ from windtunnel.data.manifest import (
     Manifest,
     SetFolder,
     checksum,
+    create_manifest,
     read_manifest,
     write_manifest,
 )
@@ -33,7 +35,7 @@ from windtunnel.engine.jobs import Needs, local_paths
 from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
-from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
+from windtunnel.make.layouts import ARRAYS, Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import MakePlan, count_views
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
@@ -54,7 +56,7 @@ CHECKSUMS = pa.schema(
 
 def make(
     plan: MakePlan,
-    out: Path,
+    out: Location,
     *,
     workers: Workers = Workers(),  # noqa: B008 (frozen)
     includes: tuple[Path, ...] = (),
@@ -72,6 +74,7 @@ def make(
         progress: counts written images.
     """
     workers.check(portable=plan.dataset.portable, live="A live Python array")
+    out = live_location(out)
     check_target(plan, out)
     layout = _layout(plan)
     with SetFolder(out).locked():
@@ -113,7 +116,7 @@ def make(
     return manifest
 
 
-def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[Condition, ...]]:
+def _pending(plan: MakePlan, out: Location, checking: Progress) -> dict[str, tuple[Condition, ...]]:
     """The conditions of every chunk that are missing or damaged."""
     pending = {}
     begun = {chunk.name for chunk in plan.chunks if _table_file(out, chunk).exists()}
@@ -125,18 +128,20 @@ def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[C
     return pending
 
 
-def _needs(plan: MakePlan, out: Path, includes: tuple[Path, ...]) -> Needs:
+def _needs(plan: MakePlan, out: Location, includes: tuple[Path, ...]) -> Needs:
     """What workers need: the source images, files of the conditions' settings, and the set's folder."""
     settings = [str(value) for condition in plan.conditions for value in condition.settings.values()]
     inputs = local_paths([plan.dataset.location, *settings])
-    return Needs(includes, inputs, out.absolute(), plan.info.versions)
+    output = next(iter(local_paths([str(out)])), None)
+    return Needs(includes, inputs, output, plan.info.versions)
 
 
-def check_target(plan: MakePlan, out: Path) -> None:
+def check_target(plan: MakePlan, out: Location) -> None:
     """Refuse a folder with other files or a set of another recipe, and name the difference."""
-    source = Path(plan.dataset.location)
-    if source.is_dir() and out.resolve().is_relative_to(source.resolve()):
-        raise UserError(f"{out} is inside {source}; give a folder outside the images.")
+    if plan.layout == "arrays":
+        local_path(out, ARRAYS, f"use {option('layout', 'folders')}")
+    if is_inside(out, plan.dataset.location):
+        raise UserError(f"{out} is inside {plan.dataset.location}; give a folder outside the images.")
     manifest = read_manifest(out)
     if manifest is None:
         made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
@@ -182,7 +187,7 @@ def _layout(plan: MakePlan) -> Layout:
     return Arrays(plan.conditions, labels, image.shape[0], image.shape[1])
 
 
-def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -> Manifest:
+def _begin(plan: MakePlan, out: Location, layout: Layout, stored: Manifest | None) -> Manifest:
     """Write the list of images and the manifest first, or add conditions to them."""
     rows = [
         {
@@ -208,6 +213,8 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
     )
     conditions = tuple({**known, **{condition.name: condition for condition in plan.conditions}}.values())
     manifest = Manifest(out, plan.recipe, plan.recipe.digest, conditions, info)
+    if stored is None and not create_manifest(manifest):
+        check_target(plan, out)  # another process was first
     write_manifest(manifest)
     content = parquet_bytes(pa.Table.from_pylist(rows))
     file = out / SAMPLES_FILE
@@ -232,11 +239,11 @@ def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
             )
 
 
-def _table_file(out: Path, chunk: Chunk) -> Path:
+def _table_file(out: Location, chunk: Chunk) -> Location:
     return out / CHUNKS_FOLDER / f"{chunk.name}.parquet"
 
 
-def _table(out: Path, chunk: Chunk) -> pa.Table:
+def _table(out: Location, chunk: Chunk) -> pa.Table:
     """A chunk's checksums; empty if it is not made, or its table is damaged."""
     try:
         return read_parquet(_table_file(out, chunk))
@@ -244,7 +251,7 @@ def _table(out: Path, chunk: Chunk) -> pa.Table:
         return CHECKSUMS.empty_table()
 
 
-def _add_to_table(out: Path, chunk: Chunk, manifest: Manifest, pieces: list[Piece]) -> None:
+def _add_to_table(out: Location, chunk: Chunk, manifest: Manifest, pieces: list[Piece]) -> None:
     """Record what was written; replaces earlier records of the same conditions."""
     fresh = {piece.condition for piece in pieces}
     rows = [row for row in _table(out, chunk).to_pylist() if row["condition"] not in fresh]

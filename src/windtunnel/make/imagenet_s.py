@@ -13,12 +13,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.images import Image
+from windtunnel.core.locations import Location
 from windtunnel.core.records import GeometryRecord
 from windtunnel.core.seeding import Draws
 from windtunnel.data.manifest import checksum
@@ -101,13 +101,13 @@ class ImageArrays:
         text = meta_text(self.names, self.labels).encode()
         return {f"{'_'.join(place)}.txt": Fixed(text, len(text)) for place in self.places.values()}
 
-    def prepare(self, root: Path) -> None:
+    def prepare(self, root: Location) -> None:
         """Write the meta files, or repair them."""
         for name, fixed in self.fixed().items():
             if not is_intact(root / name, fixed):
                 write_whole(root / name, fixed.head)
 
-    def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
+    def write(self, root: Location, made: Iterable[Made]) -> list[Piece]:
         """One file per image."""
         pieces = []
         for name, condition, canvases in made:

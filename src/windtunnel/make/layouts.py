@@ -9,7 +9,6 @@ import io
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
+from windtunnel.core.locations import Location, local_path
 from windtunnel.core.option_names import option
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.manifest import checksum
@@ -26,7 +26,7 @@ from windtunnel.data.precomputed_clips import name_of
 from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
 from windtunnel.sequences import sequence_of
-from windtunnel.store.files import UNFINISHED, write_whole
+from windtunnel.store.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ class Fixed:
     size: int
 
 
+# Arrays are written in place, which only local files allow.
+ARRAYS = "set of arrays"
+
+
 # An image's name, its condition, and the canvases before they are stored: one, or a clip's frames.
 Made = tuple[str, Condition, Iterable[Image]]
 
@@ -59,22 +63,20 @@ class Layout(Protocol):
         """The files that belong to no image."""
         ...
 
-    def prepare(self, root: Path) -> None:
+    def prepare(self, root: Location) -> None:
         """Create or repair the fixed files."""
         ...
 
-    def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
+    def write(self, root: Location, made: Iterable[Made]) -> list[Piece]:
         """Write the images of a chunk as they are made; returns the pieces that were written."""
         ...
 
 
-def write_image(target: Path, content: bytes) -> None:
+def write_image(target: Location, content: bytes) -> None:
     """Write a file atomically; creates its folders."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    # No fsync as for a run's shards: a file lost in a power failure is detected by its checksum.
-    unfinished = target.with_name(f"{target.name}{UNFINISHED}")
-    unfinished.write_bytes(content)
-    unfinished.replace(target)
+    # Not durable as a run's shards are: a file lost in a power failure is detected by its checksum.
+    write_whole(target, content, durable=False)
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,10 @@ class Folders:
         """None: every file is an image."""
         return {}
 
-    def prepare(self, root: Path) -> None:
+    def prepare(self, root: Location) -> None:
         """Nothing: folders appear with their first file."""
 
-    def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
+    def write(self, root: Location, made: Iterable[Made]) -> list[Piece]:
         """Write every file atomically."""
         pieces = []
         for name, condition, canvases in made:
@@ -157,11 +159,11 @@ class Arrays:
         np.lib.format.write_array_header_1_0(out, header)
         return Fixed(out.getvalue(), len(out.getvalue()) + int(np.prod(shape)))
 
-    def prepare(self, root: Path) -> None:
+    def prepare(self, root: Location) -> None:
         """Create missing arrays at their full size; the system allocates the space on writing."""
         wrong = {name: fixed for name, fixed in self.fixed().items() if not is_intact(root / name, fixed)}
         needed = sum(fixed.size for name, fixed in wrong.items() if not (root / name).exists())
-        free = shutil.disk_usage(root).free
+        free = shutil.disk_usage(local_path(root, ARRAYS)).free
         if needed > free:
             raise UserError(
                 f"The arrays take {needed / 1e9:.1f} GB and {root} has {free / 1e9:.1f} GB left; "
@@ -171,11 +173,11 @@ class Arrays:
             path = root / name
             if not path.exists():
                 write_whole(path, fixed.head)
-            with path.open("r+b") as file:
+            with local_path(path, ARRAYS).open("r+b") as file:
                 file.write(fixed.head)
                 file.truncate(fixed.size)
 
-    def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
+    def write(self, root: Location, made: Iterable[Made]) -> list[Piece]:
         """Write the rows of a chunk, condition by condition, each block at its place in an array."""
         blocks: dict[str, tuple[Condition, int, bytearray]] = {}
         for name, condition, canvases in made:
@@ -184,12 +186,12 @@ class Arrays:
                 block += round_trip(image, condition.codec).tobytes()
         return [self._write_block(root, *block) for block in blocks.values()]
 
-    def _write_block(self, root: Path, condition: Condition, row: int, content: bytearray) -> Piece:
+    def _write_block(self, root: Location, condition: Condition, row: int, content: bytearray) -> Piece:
         name, head = array_of(condition), self._head(condition)
         first = row + (condition.level - 1) * len(self.labels) if condition.is_corruption else row
         row_bytes = condition.frames * self.height * self.width * 3
         start = len(head.head) + first * row_bytes
-        with (root / name).open("r+b") as file:
+        with local_path(root / name, ARRAYS).open("r+b") as file:
             file.seek(start)
             file.write(content)
         return Piece(name, condition.name, start, len(content), checksum(content))
@@ -206,7 +208,7 @@ def _levels(condition: Condition) -> int:
     return len(SEVERITIES) if condition.is_corruption else 1
 
 
-def is_intact(path: Path, fixed: Fixed) -> bool:
+def is_intact(path: Location, fixed: Fixed) -> bool:
     """Whether a file has the expected header and size."""
     if not path.is_file() or path.stat().st_size != fixed.size:
         return False

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +14,11 @@ import pyarrow.parquet as pq
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, entries, local_file
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
+    CHUNKS_FOLDER,
     MANIFEST_FILE,
     SAMPLES_FILE,
     Manifest,
@@ -57,7 +58,7 @@ class Verification:
         return not self.damaged and not self.missing
 
 
-def verify(root: Path, progress: Progress = silent) -> Verification:
+def verify(root: Location, progress: Progress = silent) -> Verification:
     """Check every file of a made set; nothing is changed."""
     if not root.is_dir():
         raise UserError(
@@ -75,7 +76,7 @@ def verify(root: Path, progress: Progress = silent) -> Verification:
         try:
             rows = read_table(path).to_pylist()
         except UserError:
-            result.damaged[path.relative_to(root).as_posix()] = "damaged"
+            result.damaged[f"{CHUNKS_FOLDER}/{path.name}"] = "damaged"
             continue
         for row, wrong in checked(root, rows):
             result.pieces += 1
@@ -91,9 +92,9 @@ def verify(root: Path, progress: Progress = silent) -> Verification:
     return result
 
 
-def _rows(path: Path) -> int:
+def _rows(path: Location) -> int:
     try:
-        return int(pq.read_metadata(path).num_rows)
+        return int(pq.read_metadata(local_file(path)).num_rows)
     except (pa.ArrowException, OSError):
         return 0
 
@@ -105,12 +106,19 @@ def _unknown_files(manifest: Manifest, files: Counter[str], done: Counter[str]) 
     """
     unknown = {}
     for condition, place in _places(manifest):
-        count = sum(len(names) for _, _, names in os.walk(manifest.root / place))
+        count = _count_files(manifest.root / place)
         in_flight = (len(manifest.starts) - done[condition.name]) * manifest.chunk_px
         in_flight *= condition.frames if manifest.recipe.layout == "frames" else 1
         if (strange := count - files[condition.name] - in_flight) > 0:
             unknown[place] = f"{counted(strange, 'file')} not made here"
     return unknown
+
+
+def _count_files(folder: Location) -> int:
+    """The number of files below a folder."""
+    if not folder.is_dir():
+        return 0
+    return sum(_count_files(folder / entry.name) if entry.is_dir() else 1 for entry in entries(folder))
 
 
 def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
@@ -142,14 +150,14 @@ def fixed_damage(manifest: Manifest) -> dict[str, str]:
     return damage
 
 
-def checked(root: Path, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+def checked(root: Location, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
     """Every row of a checksum table with the damage to its piece ("" for none)."""
     rows = list(rows)
     with ThreadPoolExecutor(THREADS) as pool:
         yield from zip(rows, pool.map(lambda row: _damage(root, row), rows), strict=True)
 
 
-def sound_conditions(root: Path, table: pa.Table) -> set[str]:
+def sound_conditions(root: Location, table: pa.Table) -> set[str]:
     """The conditions of a chunk with all pieces intact."""
     rows = table.to_pylist()
     return {row["condition"] for row in rows} - {
@@ -157,7 +165,7 @@ def sound_conditions(root: Path, table: pa.Table) -> set[str]:
     }
 
 
-def _damage(root: Path, row: dict[str, Any], size: int | None = None) -> str:
+def _damage(root: Location, row: dict[str, Any], size: int | None = None) -> str:
     """The damage to a piece, "" for none; without `size`, the file must end with the piece."""
     path = root / row["path"]
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.images import Image
+from windtunnel.core.locations import Location
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.engine.chunks import Chunk
@@ -41,7 +41,7 @@ class Making:
     geometry: Geometry
     seed: int
     layout: Layout
-    root: Path
+    root: Location
     names: dict[str, str]
     split: str
     pending: dict[str, tuple[Condition, ...]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.locations import Location
 from windtunnel.data.label_spaces import class_keys
 from windtunnel.metrics.frame_predictions import Clips
 from windtunnel.metrics.ood_detection import OodScores, ood_scores_of
@@ -31,7 +31,7 @@ class ScoredRun(StoredRun):
         group_found: whether the groups were detected in the data (videos) and not given by the user.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Location) -> None:
         super().__init__(path)
         self.baseline: ScoredRun | None = None
         self.group = self.info.scoring.group
@@ -117,7 +117,7 @@ class ScoredRun(StoredRun):
         return Clips(self)
 
     def scored_as(
-        self, baseline: str | Path | ScoredRun | None = None, group: str | None = None
+        self, baseline: str | Location | ScoredRun | None = None, group: str | None = None
     ) -> ScoredRun:
         """The same run with another baseline or other groups; None keeps the current one."""
         from windtunnel.metrics.baseline import check_baseline

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, DEFAULT_PRECISION, Placement
 from windtunnel.core.records import DEFAULT_TASK
@@ -189,7 +190,9 @@ def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, p
         return model.placed(placement)
     if isinstance(model, ModelSource):
         return _loaded(model.spec, model.preprocess, model.data_size, model.placement)
-    is_text = isinstance(model, str | Path)
+    is_text = isinstance(model, str | Location)
+    if is_text:
+        location_of(model)  # refuses URLs with credentials
     if not is_text and hasattr(model, "predict") and hasattr(model, "fingerprint"):
         return LiveModel(model).placed(placement)
     kind = kind_of(model)

@@ -6,9 +6,9 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
+from windtunnel.core.locations import Location
 from windtunnel.models.preprocess import Preprocess
 
 # Facts that most models' files contain; they are kept if they were declared.
@@ -54,7 +54,7 @@ def declaration_text(
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def declared_before(path: Path) -> dict[str, Any]:
+def declared_before(path: Location) -> dict[str, Any]:
     """The declarations in a TOML file; empty if there is no file."""
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 

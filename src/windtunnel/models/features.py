@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.extras import install, load_extra
+from windtunnel.core.locations import Location
 from windtunnel.models import Scores, probe_images
 from windtunnel.models.onnx import (
     DTYPES,
@@ -37,7 +38,9 @@ class FeatureNetwork:
         batch: the number of images in one call.
     """
 
-    def __init__(self, path: Path, output: str | None = None, preprocess: str | Path | None = None) -> None:
+    def __init__(
+        self, path: Location, output: str | None = None, preprocess: str | Path | None = None
+    ) -> None:
         if not str(path).lower().endswith(".onnx"):
             raise UserError(f"{path} is not a feature network; give an .onnx file.")
         declaration = declared(preprocess, path)
@@ -88,7 +91,7 @@ class FeatureNetwork:
             ) from error
 
 
-def _giving(session: Any, path: Path, output: str) -> Any:
+def _giving(session: Any, path: Location, output: str) -> Any:
     """A session with an output: one of the graph, or an inner tensor if onnx is installed."""
     outputs = [item.name for item in session.get_outputs()]
     if output in outputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.locations import Location, local_files
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, PROVIDERS, Placement
 from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_images
@@ -30,6 +31,8 @@ DTYPES: dict[str, Dtype] = {
 # Weights too large for one file are stored next to the graph under one of these names.
 EXTERNAL_DATA = (".data", "_data")
 CHANNEL_COUNTS = (1, 3)
+# Field 1 of an entry, the key, and the tag of field 2, its value.
+_LOCATION_KEY = rb"\x0a\x08location\x12"
 
 _NEW_IR = re.compile(r"model IR version: (?P<found>\d+), max supported IR version: (?P<newest>\d+)")
 _NEW_OPSET = re.compile(
@@ -45,7 +48,7 @@ class OnnxModel(Model):
     kind_title = "ONNX"
     portable = True
 
-    def __init__(self, path: Path, preprocess: str | Path | None = None) -> None:
+    def __init__(self, path: Location, preprocess: str | Path | None = None) -> None:
         self._declaration = declared(preprocess, path)
         self._path = path
         self.name = path.stem
@@ -75,8 +78,8 @@ class OnnxModel(Model):
 
     @property
     def path(self) -> Path:
-        """The model's file."""
-        return self._path
+        """The model's file on this machine."""
+        return local_model(self._path)
 
     def with_graph(self, graph: bytes, name: str, batch: int) -> OnnxModel:
         """The same model with another graph of the same inputs and outputs."""
@@ -157,7 +160,35 @@ def in_batches(
     return np.concatenate(parts)
 
 
-def open_session(path: Path, graph: bytes | None = None, placement: Placement = Placement(CPU)) -> Any:  # noqa: B008 (frozen)
+def local_model(path: Location) -> Path:
+    """The local file of a model; a remote one is put into the cache with the files of its weights."""
+    return local_files(path, external_files)
+
+
+def external_files(path: Path) -> list[str]:
+    """The paths of the files that contain weights of an ONNX file, relative to its folder.
+
+    They are in entries of the protobuf's type StringStringEntryProto with the key `location`; a whole parser
+    is not needed to find them.
+    """
+    content = path.read_bytes()
+    named = {content[at : at + size].decode("utf-8", "replace") for at, size in _locations(content)}
+    return sorted(name for name in named if name and not {"..", ""} & set(name.split("/")))
+
+
+def _locations(content: bytes) -> Iterator[tuple[int, int]]:
+    """Offset and length of every text that follows the key `location`."""
+    for match in re.finditer(_LOCATION_KEY, content):
+        size, at, shift = 0, match.end(), 0
+        while at < len(content):
+            byte = content[at]
+            size, at, shift = size | (byte & 0x7F) << shift, at + 1, shift + 7
+            if not byte & 0x80:
+                yield at, size
+                break
+
+
+def open_session(path: Location, graph: bytes | None = None, placement: Placement = Placement(CPU)) -> Any:  # noqa: B008 (frozen)
     """A session on one thread of the CPU or on another device, for a file or for a graph made from it."""
     if not path.is_file():
         raise UserError(f"No such model: {path}. Give {SHIPPED_FORMS}.")
@@ -171,7 +202,10 @@ def open_session(path: Path, graph: bytes | None = None, placement: Placement = 
     try:
         # By default ONNX Runtime continues on the CPU where a provider fails, in the middle of a run too.
         session = onnxruntime.InferenceSession(
-            str(path) if graph is None else graph, options, providers=providers, enable_fallback=False
+            str(local_model(path)) if graph is None else graph,
+            options,
+            providers=providers,
+            enable_fallback=False,
         )
     except Exception as error:  # ONNX Runtime's exceptions have no common base class
         reason = _newer_than_supported(str(error), onnxruntime.__version__)
@@ -213,7 +247,7 @@ def first_line(error: Exception) -> str:
     return text.rstrip(".")[:300] + "."
 
 
-def single_image_input(session: Any, path: Path) -> Any:
+def single_image_input(session: Any, path: Location) -> Any:
     """The input for the images; refuses a network with other inputs."""
     inputs = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
@@ -224,7 +258,7 @@ def single_image_input(session: Any, path: Path) -> Any:
     return inputs[0]
 
 
-def _output_name(session: Any, declaration: Declaration, path: Path) -> str:
+def _output_name(session: Any, declaration: Declaration, path: Location) -> str:
     names = [item.name for item in session.get_outputs()]
     if declaration.output is None:
         return str(names[0])
@@ -233,7 +267,9 @@ def _output_name(session: Any, declaration: Declaration, path: Path) -> str:
     return declaration.output
 
 
-def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype, path: Path) -> Preprocess:
+def fit_to_graph(
+    declaration: Declaration, shape: list[int | None], dtype: Dtype, path: Location
+) -> Preprocess:
     """Combine the declaration with the graph's shape and type; refuses contradictions."""
     layout = declaration.layout or _layout(shape)
     channels = shape[1] if layout == "nchw" else shape[3]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel import published
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.records import TensorRecord, record_of
 from windtunnel.imaging.geometry import Geometry
 
@@ -147,11 +148,11 @@ def presets() -> dict[str, dict[str, Any]]:
     return tomllib.loads(published.read_text("presets.toml"))
 
 
-def declared(preprocess: str | Path | None, model_file: Path | None) -> Declaration:
+def declared(preprocess: str | Path | None, model_file: Location | None) -> Declaration:
     """A model's declaration: the given preset or file, the TOML next to the model file, or the default."""
     if preprocess is not None:
         if str(preprocess).endswith(".toml"):
-            return read_declaration(Path(preprocess))
+            return read_declaration(location_of(preprocess))
         if str(preprocess) not in presets():
             raise unknown_name("preprocessing preset", str(preprocess), presets(), "or give a .toml file")
         return _from_preset(str(preprocess), f"preset {preprocess}")
@@ -174,7 +175,7 @@ def wanted(preprocess: str | Path | Preprocess) -> Preprocess:
     )
 
 
-def read_declaration(path: Path) -> Declaration:
+def read_declaration(path: Location) -> Declaration:
     """Read a model's TOML file; an unknown key is an error."""
     if not path.is_file():
         raise UserError(f"No such preprocessing file: {path}.")
@@ -213,7 +214,7 @@ def read_declaration(path: Path) -> Declaration:
     )
 
 
-def _about(table: Mapping[str, Any], path: Path) -> About:
+def _about(table: Mapping[str, Any], path: Location) -> About:
     family, parameters = table.get("family", ""), table.get("parameters", 0)
     if not isinstance(family, str):
         raise UserError(f"{path}: family is {family!r}; give a text.")
@@ -222,7 +223,7 @@ def _about(table: Mapping[str, Any], path: Path) -> About:
     return About(family, parameters, _texts(table.get("tags", ()), f"tags in {path}"))
 
 
-def _table(table: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
+def _table(table: Mapping[str, Any], key: str, path: Location) -> dict[str, Any]:
     value = table.get(key, {})
     if not isinstance(value, dict):
         raise UserError(f"{path}: {key} is {value!r}; write it as a table, [{key}].")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.locations.urls import is_url
 from windtunnel.options.record import Field
 from windtunnel.options.run import RunOptions
 
@@ -84,7 +85,10 @@ def _value(file: Path, field: Field, value: Any) -> Any:
     """A value of the file as the record stores it, with paths relative to the file."""
     field.check_type(value, str(file))
     if field.path == "file":
-        made = [str(file.parent / text) for text in ([value] if field.kind == "text" else value)]
+        made = [
+            text if is_url(text) else str(file.parent / text)
+            for text in ([value] if field.kind == "text" else value)
+        ]
         return made[0] if field.kind == "text" else tuple(made)
     if field.path == "maybe" and field.kind == "text":
         return _resolved(file.parent, value, bare=field.name == "clean")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from windtunnel.analysis.multi_run import Several
 from windtunnel.analysis.public_placement import Placed
+from windtunnel.core.locations import Location
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.markdown import run_markdown
@@ -31,7 +31,7 @@ class Written:
         missing_plugins: a note on plug-ins of the run that are not registered.
     """
 
-    html: Path
+    html: Location
     failures: tuple[str, ...] = ()
     missing_plugins: str = ""
 
@@ -62,7 +62,7 @@ def write_reports(
     return Written(run.path / "report.html", failures, missing_plugins_note(run))
 
 
-def write_multi_run_page(runs: Several, file: Path) -> Path:
+def write_multi_run_page(runs: Several, file: Location) -> Location:
     """Write the HTML page of several runs; returns the file."""
     write_whole(file, render_multi_run(runs).encode())
     return file

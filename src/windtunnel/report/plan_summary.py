@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.locations import Location
 from windtunnel.core.placement import DEFAULT_PRECISION
 from windtunnel.core.wording import byte_size, counted
 from windtunnel.corruptions import SEVERITIES
@@ -46,7 +46,7 @@ def _arithmetic(model: Model) -> str:
 
 
 def plan_lines(
-    plan: Plan, folder: Path, workers: int, done: int, time: Expected | None = None
+    plan: Plan, folder: Location, workers: int, done: int, time: Expected | None = None
 ) -> list[tuple[str, str]]:
     """A plan as labelled lines.
 

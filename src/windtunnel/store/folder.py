@@ -6,14 +6,14 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from windtunnel.core.conditions import digest
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
 from windtunnel.core.records import (
     Recipe,
@@ -27,7 +27,7 @@ from windtunnel.core.records import (
 )
 from windtunnel.core.samples import FrameRow, Surveyed
 from windtunnel.core.task import Task
-from windtunnel.store.files import write_whole
+from windtunnel.store.files import create_file, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 from windtunnel.store.rows import schema
@@ -93,8 +93,9 @@ def _meta_text(meta: Mapping[str, str]) -> str:
 class RunFolder(RecipeFolder):
     """One run's folder, as the engine writes it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         super().__init__(path, RUN)
+        self.written: set[str] = set()  # the shards that this process has stored
 
     def open_for(
         self,
@@ -104,12 +105,12 @@ class RunFolder(RecipeFolder):
         groups: pa.Table | None = None,
     ) -> None:
         """Create the folder, or check that it has the same recipe; refuses and names a difference."""
-        if (self.path / RECIPE_FILE).exists():
+        created = not self.recipe_path.exists() and self.create_recipe_file(
+            _run_json(RunRecord(recipe, recipe.digest, info))
+        )
+        if not created:  # it was there, or another process was first
             self.check_same(recipe, samples)
             self._score_as(info.scoring)
-            self._complete(samples, groups)
-            return
-        self._write(RunRecord(recipe, recipe.digest, info))
         self._complete(samples, groups)
 
     def _score_as(self, scoring: ScoringInfo) -> None:
@@ -117,16 +118,7 @@ class RunFolder(RecipeFolder):
         content = read_run_json(self.path)
         if content.info.scoring != scoring:
             info = msgspec.structs.replace(content.info, scoring=scoring)
-            self._write(dataclasses.replace(content, info=info))
-
-    def _write(self, content: RunRecord) -> None:
-        self.write_recipe_file(
-            {
-                "recipe": content.recipe.to_json(),
-                "recipe_digest": content.recipe_digest,
-                "info": content.info.to_json(),
-            }
-        )
+            self.write_recipe_file(_run_json(dataclasses.replace(content, info=info)))
 
     def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
         """Write the tables that are missing or damaged."""
@@ -183,18 +175,18 @@ class RunFolder(RecipeFolder):
             f"choose another folder with {option('out')}, or use the same options as that run."
         )
 
-    def shard_path(self, name: str) -> Path:
-        """The path of a shard."""
+    def shard_path(self, name: str) -> Location:
+        """The location of a shard."""
         return self.path / SHARDS_FOLDER / f"{name}.parquet"
 
     def has_shard(self, name: str, rows: int, task: Task) -> bool:
         """Whether a shard is complete; a damaged one counts as missing and is made again."""
-        path = self.shard_path(name)
-        if not path.exists():
-            return False
+        return self._is_sound(name, rows, schema(task).names)
+
+    def _is_sound(self, name: str, rows: int, columns: Sequence[str]) -> bool:
         try:
-            table = read_parquet(path)
-            return len(table) == rows and set(schema(task).names) <= set(table.column_names)
+            table = read_parquet(self.shard_path(name))
+            return len(table) == rows and set(columns) <= set(table.column_names)
         except (pa.ArrowException, OSError):
             return False
 
@@ -207,8 +199,20 @@ class RunFolder(RecipeFolder):
         return [row for row in table.to_pylist() if row["status"] != "ok"]
 
     def write_shard(self, name: str, table: pa.Table) -> None:
-        """Write a shard under a temporary name and rename it."""
-        write_whole(self.shard_path(name), parquet_bytes(table))
+        """Write a shard whole or not at all; the same shard of another process is left as it is.
+
+        A damaged shard and one with failed rows are replaced. Another content without failures is refused:
+        predictions of two machines or libraries would be mixed.
+        """
+        path, content = self.shard_path(name), parquet_bytes(table)
+        if not create_file(path, content) and path.read_bytes() != content:
+            if self._is_sound(name, len(table), table.column_names) and not self.failures(name):
+                raise RunFailed(
+                    f"{path} was written by another process with other predictions of the same images: its "
+                    "machine or libraries differ; use the same for all processes, or another folder"
+                )
+            write_whole(path, content)
+        self.written.add(name)
 
 
 @dataclass(frozen=True)
@@ -220,7 +224,15 @@ class RunRecord:
     info: RunInfo
 
 
-def read_run_json(path: Path) -> RunRecord:
+def _run_json(content: RunRecord) -> dict[str, Any]:
+    return {
+        "recipe": content.recipe.to_json(),
+        "recipe_digest": content.recipe_digest,
+        "info": content.info.to_json(),
+    }
+
+
+def read_run_json(path: Location) -> RunRecord:
     """The content of a run folder's run.json; refuses other and damaged folders."""
     file = path / RECIPE_FILE
     if not file.is_file():
@@ -238,7 +250,7 @@ def read_run_json(path: Path) -> RunRecord:
         raise folder.damaged(error) from error
 
 
-def stored_subset(path: Path) -> int | None:
+def stored_subset(path: Location) -> int | None:
     """The number of images of a started run, 0 if they are all of the dataset; None if there is no run."""
     if not (path / RECIPE_FILE).is_file():
         return None
@@ -246,7 +258,7 @@ def stored_subset(path: Path) -> int | None:
     return 0 if data.count == data.of else data.count
 
 
-def _data_difference(path: Path, samples: pa.Table) -> str:
+def _data_difference(path: Location, samples: pa.Table) -> str:
     """How the requested images differ from those of a stored run."""
     if not (path / SAMPLES_FILE).exists():
         return "other data"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from windtunnel.core.locations import Location, local_file
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -15,9 +15,9 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
+def read_parquet(path: Location, columns: list[str] | None = None) -> pa.Table:
     """Read a whole file and check every page; raises `ArrowInvalid` for a missing column."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with pq.ParquetFile(local_file(path), page_checksum_verification=True) as file:
         table = file.read(columns, use_threads=False)
     for name in columns or ():
         if name not in table.column_names:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, live_location
 from windtunnel.core.option_names import option
 from windtunnel.core.records import Record
-from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
+from windtunnel.store.files import LOCK_FILE, UNFINISHED, create_file, locked, refuse_unwritable, write_whole
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,13 @@ class FolderKind:
 class RecipeFolder:
     """A folder of one recipe, locked while it is written; other recipes cannot continue it."""
 
-    def __init__(self, path: Path, kind: FolderKind) -> None:
-        self.path = path
+    def __init__(self, path: Location, kind: FolderKind) -> None:
+        self.path = live_location(path)
         self.kind = kind
 
     @property
-    def recipe_path(self) -> Path:
-        """The path of the recipe file."""
+    def recipe_path(self) -> Location:
+        """The location of the recipe file."""
         return self.path / self.kind.recipe_file
 
     def check_free(self, *, nothing_made: bool = True) -> None:
@@ -55,17 +54,13 @@ class RecipeFolder:
 
         A folder with only a lock and an unfinished recipe file, left by a killed process, is free.
         """
-        parent = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
-        if self.path.exists() and not self.path.is_dir():
-            raise UserError(f"{self.path} is a file; give a folder for the {self.kind.what}.")
-        if not parent.is_dir() or not os.access(parent, os.W_OK):
-            reason = "not writable" if parent.is_dir() else "no folder"
-            raise UserError(f"{self.path} cannot be written ({parent} is {reason}); give another folder.")
-        if not self.path.exists() or self.recipe_path.exists():
+        refuse_unwritable(self.path, self.kind.what)
+        if self.recipe_path.exists() or not self.path.exists():
             return
         left = {self.kind.lock.partition("/")[0], f"{self.kind.recipe_file}{UNFINISHED}"}
         allowed = left if nothing_made else set()
-        if any(entry.name not in allowed for entry in self.path.iterdir()):
+        others = any(entry.name not in allowed for entry in self.path.iterdir())
+        if others and not self.recipe_path.exists():  # another process may just have begun the same
             how = f" with {option(self.kind.option)}" if self.kind.option else ""
             raise UserError(
                 f"{self.path} contains other files; give a separate folder for the {self.kind.what}{how}."
@@ -77,12 +72,19 @@ class RecipeFolder:
         with locked(self.path, self.kind.lock):
             yield
 
+    def create_recipe_file(self, content: Mapping[str, Any]) -> bool:
+        """Write the recipe file unless there is one, and return whether it was written."""
+        return create_file(self.recipe_path, self._recipe_text(content))
+
     def write_recipe_file(self, content: Mapping[str, Any]) -> None:
         """Write the recipe file atomically, and only if its content has changed."""
-        stored = {"schema": self.kind.schema, **content}
-        text = (json.dumps(stored, indent=2, ensure_ascii=False) + "\n").encode()
+        text = self._recipe_text(content)
         if not self.recipe_path.is_file() or self.recipe_path.read_bytes() != text:
             write_whole(self.recipe_path, text)
+
+    def _recipe_text(self, content: Mapping[str, Any]) -> bytes:
+        stored = {"schema": self.kind.schema, **content}
+        return (json.dumps(stored, indent=2, ensure_ascii=False) + "\n").encode()
 
     def read_recipe_file(self) -> dict[str, Any]:
         """The content of the recipe file; refuses another schema version and a damaged file."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +13,17 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import Projection
+from windtunnel.core.locations import Location, live_location
 from windtunnel.core.records import NaturalRecipe, Recipe, RunInfo
-from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+from windtunnel.store.folder import GROUPS_FILE, RECIPE_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
 
 class StoredRun:
     """One model on one dataset under many conditions, read from its folder."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Location) -> None:
+        self.path = live_location(path)
         content = read_run_json(self.path)
         self.recipe: Recipe = content.recipe
         self.info: RunInfo = content.info
@@ -128,24 +128,35 @@ class StoredRun:
 
     def shards(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """The columns of the stored shards, in the order of images; missing shards are left out."""
-        if not self.path.is_dir():
+        if not (self.path / RECIPE_FILE).is_file():
             raise UserError(f"{self.path} was removed after it was opened; restore it, or run again.")
         size, count = self.recipe.chunk, self.recipe.data.count
         for start in range(0, count, size):
             path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
-            if path.exists():
-                yield _read(path, columns, min(size, count - start) * self.views)
+            try:
+                table = _read_existing(path, columns, min(size, count - start) * self.views)
+            except FileNotFoundError:
+                continue
+            yield table
 
 
-def _read(path: Path, columns: Sequence[str] | None, rows: int) -> pa.Table:
+def _read(path: Location, columns: Sequence[str] | None, rows: int) -> pa.Table:
     """One of a run's tables; refuses a missing or damaged file, and another number of rows."""
+    try:
+        return _read_existing(path, columns, rows)
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; run the same command to make it again.") from None
+
+
+def _read_existing(path: Location, columns: Sequence[str] | None, rows: int) -> pa.Table:
+    """The same for a table that may not be made yet, for which FileNotFoundError is raised."""
     try:
         table = read_parquet(path, list(columns) if columns else None)
         if len(table) == rows:
             return table
         reason = f"{len(table):,} rows instead of {rows:,}"
     except FileNotFoundError:
-        raise UserError(f"{path} is missing; run the same command to make it again.") from None
+        raise
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
     raise UserError(f"{path} is damaged ({reason}); run the same command to make it again.")

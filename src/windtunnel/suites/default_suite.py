@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, location_of
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import detect_natural_set, detection_note, natural_set_hint
@@ -34,13 +35,13 @@ def default_suite(dataset: Dataset, usual: str = QUICK) -> str:
     return best if held & suites[best] else "as-stored"
 
 
-def natural_at(source: str | Path | Dataset) -> str:
+def natural_at(source: str | Location | Dataset) -> str:
     """The suite of the natural set at a path, recognised by its name, folders or columns; "" for others."""
     if isinstance(source, Dataset):
         return source.natural.name if source.natural else ""
     name = detect_natural_set(source)
     # A corrupted copy of a natural set is a precomputed set.
-    return "" if name and Path(source).is_dir() and open_precomputed(Path(source)) else name
+    return "" if name and location_of(source).is_dir() and open_precomputed(location_of(source)) else name
 
 
 def held_difficulty(dataset: Dataset) -> int | None:
@@ -56,9 +57,9 @@ def held_difficulty(dataset: Dataset) -> int | None:
 
 
 def open_for_suite(
-    data: str | Path | Dataset,
+    data: str | Location | Dataset,
     suite: str | Path | Suite | None,
-    clean: str | Path | Dataset | None,
+    clean: str | Location | Dataset | None,
     usual: str = QUICK,
 ) -> tuple[Dataset, Suite]:
     """Open the data and choose the suite that fits it; a natural set is detected.
@@ -69,8 +70,8 @@ def open_for_suite(
         usual: the suite for ordinary images.
     """
     chosen = load_suite(suite) if isinstance(suite, str | Path) else suite
-    if not isinstance(data, str | Path):
-        data = open_dataset(data)
+    # A remote folder is listed once for everything below.
+    data = location_of(data) if isinstance(data, str | Location) else open_dataset(data)
     notes: list[str] = []
     if chosen is None and (name := natural_at(data)):
         chosen = load_suite(name)

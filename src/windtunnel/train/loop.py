@@ -22,6 +22,7 @@ import torch
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.locations import Location, local_path
 from windtunnel.core.records import RecordError, read_record, record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
@@ -126,7 +127,7 @@ class Trained:
 
 def fit(
     module: Any,
-    data: str | Path | Dataset,
+    data: str | Location | Dataset,
     out: str | Path,
     *,
     preprocess: str | Path | Preprocess,
@@ -160,7 +161,7 @@ def fit(
     """
     preprocess = wanted(preprocess)
     _check_kinds(module, settings, mix)
-    folder = Path(out)
+    folder = local_path(out, "folder of a training")
     RecipeFolder(folder, TRAINING).check_free()
     chosen = checked_executor(executor, address)
     if chosen and chosen.separate:

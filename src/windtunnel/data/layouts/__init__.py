@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
 from windtunnel.core.registry import Plugin, Registry
 from windtunnel.data import Dataset, ImageSource, LiveDataset, path_and_part
@@ -52,19 +53,19 @@ class DatasetLayout(Plugin):
                 f"{', '.join(lacking)}; see CONTRIBUTING.md."
             )
 
-    def recognises(self, path: Path) -> bool:
+    def recognises(self, path: Location) -> bool:
         """Whether an existing path has this layout; by default, whether it is a file with such a suffix."""
         return path.is_file() and path.suffix.lower() in self.suffixes
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The dataset at a path that `recognises` accepts; `part` is what the user wrote after `#`."""
         raise NotImplementedError
 
-    def check_part(self, path: Path, part: str) -> None:
+    def check_part(self, path: Location, part: str) -> None:
         """Refuse a part of a dataset; by default a layout has no parts."""
         raise no_such_part(path, part)
 
-    def try_open(self, path: Path, part: str = "") -> Dataset | None:
+    def try_open(self, path: Location, part: str = "") -> Dataset | None:
         """The dataset at a path, or None where the path has another layout."""
         if not self.recognises(path):
             return None
@@ -78,22 +79,22 @@ class PrecomputedLayout(DatasetLayout):
 
     corrupted = True
 
-    def __init__(self, find: Callable[[Path, Manifest | None], Shelf | None]) -> None:
+    def __init__(self, find: Callable[[Location, Manifest | None], Shelf | None]) -> None:
         super().__init__()
         self._find = find
 
-    def recognises(self, path: Path) -> bool:
+    def recognises(self, path: Location) -> bool:
         """Whether a folder has this layout."""
         return self._found(path) is not None
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The set in a folder."""
         dataset = self.try_open(path, part)
         if dataset is None:
             raise UserError(f"{path} is not a dataset in the layout '{self.name}': {self.form}.")
         return dataset
 
-    def try_open(self, path: Path, part: str = "") -> Dataset | None:
+    def try_open(self, path: Location, part: str = "") -> Dataset | None:
         """The set in a folder, or None for another layout; a folder is opened to recognise it."""
         dataset = self._found(path)
         if dataset is not None and part:
@@ -103,7 +104,7 @@ class PrecomputedLayout(DatasetLayout):
             )
         return dataset
 
-    def _found(self, path: Path) -> PrecomputedDataset | None:
+    def _found(self, path: Location) -> PrecomputedDataset | None:
         from windtunnel.data.precomputed import PrecomputedDataset
 
         if not path.is_dir():
@@ -123,7 +124,7 @@ def by_priority() -> list[DatasetLayout]:
     return sorted(REGISTRY.all(), key=lambda layout: -layout.priority)
 
 
-def open_path(source: str | Path) -> Dataset:
+def open_path(source: str | Location) -> Dataset:
     """Open the dataset at a path, or the one that a word such as `demo` selects."""
     layouts = by_priority()
     for layout in layouts:
@@ -145,7 +146,7 @@ def open_path(source: str | Path) -> Dataset:
     raise UserError(f"{path} is not a dataset; give a folder or a file ending in {', '.join(suffixes)}.")
 
 
-def open_precomputed(path: Path) -> PrecomputedDataset | None:
+def open_precomputed(path: Location) -> PrecomputedDataset | None:
     """The precomputed dataset at a path; None for other datasets and paths."""
     for layout in by_priority():
         if layout.corrupted and (dataset := _opened(layout, path, "")):
@@ -156,12 +157,12 @@ def open_precomputed(path: Path) -> PrecomputedDataset | None:
     return None
 
 
-def no_such_part(path: Path, part: str) -> UserError:
+def no_such_part(path: Location, part: str) -> UserError:
     """The error for a part of a dataset that has none."""
     return UserError(f"{path} has no part '{part}': only .npz files and precomputed sets do. Give {path}.")
 
 
-def _opened(layout: DatasetLayout, path: Path, part: str) -> Dataset | None:
+def _opened(layout: DatasetLayout, path: Location, part: str) -> Dataset | None:
     """The dataset that a layout opens; None if the path has another layout."""
     with _reporting_failures(layout, path):
         opened: object = layout.try_open(path, part)
@@ -180,7 +181,7 @@ def _opened(layout: DatasetLayout, path: Path, part: str) -> Dataset | None:
 
 
 @contextmanager
-def _reporting_failures(layout: DatasetLayout, path: Path) -> Iterator[None]:
+def _reporting_failures(layout: DatasetLayout, path: Location) -> Iterator[None]:
     """Report a failure in a user's own layout in one line."""
     try:
         yield

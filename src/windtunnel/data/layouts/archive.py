@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location
 from windtunnel.data import Dataset
 from windtunnel.data.archive import COMPRESSED_TAR, SUFFIXES, ArchiveDataset, archives_in
 from windtunnel.data.layouts import DatasetLayout
@@ -19,13 +18,13 @@ class Archive(DatasetLayout):
     suffixes = SUFFIXES
     priority = 20
 
-    def recognises(self, path: Path) -> bool:
+    def recognises(self, path: Location) -> bool:
         """Whether a path is an archive, or a folder that contains only archives."""
         if path.is_dir():
             return bool(archives_in(path))
         return super().recognises(path) or (path.is_file() and _is_compressed_tar(path))
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The images inside; an archive has no parts."""
         del part
         if path.is_dir():
@@ -37,7 +36,7 @@ class Archive(DatasetLayout):
         return ArchiveDataset(path, [path])
 
 
-def _is_compressed_tar(path: Path) -> bool:
+def _is_compressed_tar(path: Location) -> bool:
     return path.name.lower().endswith(COMPRESSED_TAR)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from windtunnel.core.locations import Location
 from windtunnel.data import Dataset
 from windtunnel.data.arrays import SUFFIXES, WITH_PARTS, ArrayDataset
 from windtunnel.data.layouts import DatasetLayout, no_such_part
@@ -18,12 +17,12 @@ class Arrays(DatasetLayout):
     suffixes = SUFFIXES
     priority = 30
 
-    def check_part(self, path: Path, part: str) -> None:
+    def check_part(self, path: Location, part: str) -> None:
         """Refuse parts of files other than `.npz`."""
         if path.suffix.lower() != WITH_PARTS:
             raise no_such_part(path, part)
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The images of a file, or of one of several sets in it."""
         return ArrayDataset.open(path, part)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from windtunnel.core.locations import Location
 from windtunnel.data import Dataset
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.layouts import DatasetLayout
@@ -17,11 +16,11 @@ class ClassFolders(DatasetLayout):
     form = "a folder with <class>/<anything>/<image>"
     priority = 10
 
-    def recognises(self, path: Path) -> bool:
+    def recognises(self, path: Location) -> bool:
         """Whether a path is a folder."""
         return path.is_dir()
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The images below a folder; it has no parts."""
         del part
         return FolderDataset(path)

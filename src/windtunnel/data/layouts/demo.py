@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from windtunnel.core.locations import Location
 from windtunnel.data import Dataset
 from windtunnel.data.layouts import DatasetLayout
 
@@ -17,7 +16,7 @@ class Demo(DatasetLayout):
     word = "demo"
     priority = 100
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The digits; a word has neither path nor part."""
         from windtunnel.data.demo import DigitsDataset
 

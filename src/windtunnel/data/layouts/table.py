@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from windtunnel.core.locations import Location
 from windtunnel.data import Dataset
 from windtunnel.data.layouts import DatasetLayout
 from windtunnel.data.table import SUFFIXES, TableDataset
@@ -18,7 +17,7 @@ class Table(DatasetLayout):
     suffixes = SUFFIXES
     priority = 30
 
-    def open(self, path: Path, part: str) -> Dataset:
+    def open(self, path: Location, part: str) -> Dataset:
         """The images that a table lists; it has no parts."""
         del part
         return TableDataset(path)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.extras import load_extra
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.registry import Plugin, Registry
 from windtunnel.models import Model, Size
 from windtunnel.models.preprocess import Declaration, declared
@@ -140,17 +141,17 @@ def unknown_model(source: str) -> UserError:
     """The error for a text that no kind recognises."""
     own = [plugin.form for plugin in by_priority() if not _is_shipped(plugin)]
     forms = ", ".join([*own, SHIPPED_FORMS])
-    if Path(source).exists():
+    if location_of(source).exists():
         return UserError(f"{source} is not a model; give {forms}.")
     return UserError(f"No such model: {source}. Give {forms}.")
 
 
 def has_suffix(source: object, suffix: str) -> bool:
     """Whether a source is the name of a file with a suffix (`.onnx`), in any case."""
-    return isinstance(source, str | Path) and str(source).lower().endswith(suffix)
+    return isinstance(source, str | Location) and str(source).lower().endswith(suffix)
 
 
-def file_digest(path: Path, *others: Path) -> str:
+def file_digest(path: Location, *others: Location) -> str:
     """128-bit digest of the content of the files that exist."""
     digest = hashlib.blake2b(digest_size=16)
     for file in (path, *others):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.locations.urls import is_url
 from windtunnel.core.registry import import_file
 from windtunnel.models import Model, Size
 from windtunnel.models.kinds import ModelKind, Origin, kind_of, wrap_with
@@ -24,8 +25,10 @@ class Factory(ModelKind):
     priority = 40
 
     def recognises(self, source: object) -> bool:
-        """Whether a text has a colon and is not the path of a file."""
-        return isinstance(source, str | Path) and ":" in str(source) and not Path(source).exists()
+        """Whether a text has a colon and is neither a URL nor the path of a file."""
+        if not isinstance(source, str | Path) or ":" not in str(source) or is_url(str(source)):
+            return False
+        return not Path(source).exists()
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
         """The model that the factory returns, of any kind."""

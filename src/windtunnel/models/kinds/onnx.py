@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from windtunnel.core.locations import location_of
 from windtunnel.models import Model, Size
 from windtunnel.models.kinds import ModelKind, has_suffix
 
@@ -25,7 +26,7 @@ class Onnx(ModelKind):
         from windtunnel.models.onnx import OnnxModel
 
         del data_size
-        return OnnxModel(Path(str(source)), preprocess)
+        return OnnxModel(location_of(str(source)), preprocess)
 
 
 onnx = Onnx()
