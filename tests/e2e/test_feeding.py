@@ -79,7 +79,12 @@ def test_a_pixel_worker_that_dies_is_replaced(
         return corner_scores(images)
 
     killing.__name__ = "corner_scores"
-    run = windtunnel.run(killing, digit_folder, "smoke", out=tmp_path / "killed", chunk=2, workers=2)
+    counted = []
+    run = windtunnel.run(
+        killing, digit_folder, "smoke", out=tmp_path / "killed", chunk=2, workers=2,
+        progress=lambda done, total, failed=0: counted.append((done, total)),
+    )  # fmt: skip
+    assert sum(done for done, _ in counted) == counted[-1][1] == 440
     assert len(pids) == 4  # two workers, the mark of the kill, and the replacement
     columns = ["condition", "top", "top_score"]
     assert run.predictions(columns).equals(alone.predictions(columns))

@@ -35,10 +35,15 @@ _NUMBERS = count()
 
 
 class Consumer(Protocol):
-    """What the owner does with the batches of a chunk."""
+    """What the owner does with the batches of a chunk.
+
+    `accept` takes a batch or a failure, `result` returns what the chunk gives, and `discard` takes back the
+    reported progress of a chunk that is done again.
+    """
 
     def accept(self, event: Event) -> None: ...
     def result(self) -> Any: ...
+    def discard(self) -> None: ...
 
 
 def predict_fed(
@@ -187,6 +192,8 @@ class _Pool:
         """Start another worker for one that died; its chunks are tried once more."""
         self._workers.remove(worker)
         worker.end()
+        if worker.consumer is not None:
+            worker.consumer.discard()
         chunk = worker.chunks[0]
         self._tries[chunk.name] = self._tries.get(chunk.name, 1) + 1
         if self._tries[chunk.name] > TRIES:

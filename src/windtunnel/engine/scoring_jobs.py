@@ -82,14 +82,25 @@ class _FedChunk:
     """Receives the batches of one chunk, for every run whose shard is missing."""
 
     def __init__(self, job: LiveScoring, chunk: RunChunk, advance: Advance) -> None:
+        self._advance = advance
+        self._done = self._failed = 0
         self._shards = [
-            ChunkPredictions(work, model, chunk.images, advance)
+            ChunkPredictions(work, model, chunk.images, self._count)
             for work, model in zip(chunk.of(job.works), chunk.of(job.models), strict=True)
         ]
 
     def accept(self, event: Event) -> None:
         """Predict a batch, or note a failure."""
         self._shards[event.run].accept(event)
+
+    def discard(self) -> None:
+        """Take back the progress that was reported: the chunk is done again."""
+        self._advance(-self._done, -self._failed)
+
+    def _count(self, done: int, failed: int) -> None:
+        self._done += done
+        self._failed += failed
+        self._advance(done, failed)
 
     def result(self) -> list[bytes]:
         """The rows for each run, in Arrow's stream format."""
