@@ -59,8 +59,9 @@ def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, a
     """Move three anchor points by up to affine_px, then displace by alpha times noise smoothed by sigma."""
     height, width = image.shape[:2]
     jolts = rng.uniforms("affine", 6, -affine_px, affine_px).reshape(3, 2)
+    packed = scratch("packed", (height * width,), np.uint64)
     warped = scratch("warped", (height, width), np.uint64)
-    affine_mirrored(image, _inverse_affine(height, width, jolts), warped)
+    affine_mirrored(image, _inverse_affine(height, width, jolts), packed, warped)
     across, down = (
         smooth_mirrored(
             fill_uniform(scratch(name, (height, width), np.float32), rng.key(name), alpha),

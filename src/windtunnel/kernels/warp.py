@@ -33,14 +33,18 @@ FARTHEST = 2.0**30
 
 
 @jit
-def affine_mirrored(image: Image, inverse: NDArray[np.float64], out: NDArray[np.uint64]) -> None:
+def affine_mirrored(
+    image: Image, inverse: NDArray[np.float64], packed: NDArray[np.uint64], out: NDArray[np.uint64]
+) -> None:
     """Sample an image at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border.
 
     Weights are whole 1/1024s here, and applied to all channels of a packed pixel at once; a pixel of `out`
-    (height x width) holds 1024 times each of its channels. The compiler vectorises all but the lookups.
+    (height x width) holds 1024 times each of its channels. `packed` is a buffer of a word for each pixel. The
+    compiler vectorises all but the lookups.
     """
     height, width = image.shape[:2]
-    packed, below = _pack(image), np.uint64(width)
+    _pack(image, packed)
+    below = np.uint64(width)
     near = np.empty((4, width), np.uint64)
     a, b, c, d = near[0], near[1], near[2], near[3]
     across_x, across_y = np.empty(width, np.int64), np.empty(width, np.int64)
@@ -71,15 +75,13 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64], out: NDArray[np.
 
 
 @jit
-def _pack(image: Image) -> NDArray[np.uint64]:
-    """A word for each pixel, with room for 1024 times each of its channels."""
+def _pack(image: Image, packed: NDArray[np.uint64]) -> None:
+    """Set a word for each pixel, with room for 1024 times each of its channels."""
     flat = image.reshape(-1)
-    packed = np.empty(image.shape[0] * image.shape[1], np.uint64)
     for i in range(packed.size):
         at = np.uint64(3 * i)  # unsigned: no negative index to look for
         red, green, blue = np.uint64(flat[at]), np.uint64(flat[at + ONE]), np.uint64(flat[at + TWO])
         packed[i] = red | green << GREEN | blue << BLUE
-    return packed
 
 
 @jit
