@@ -90,7 +90,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0, 2 for a user error, 70 for a crash, 130 or 143 if stopped by a signal.
+    """Run the command line and exit: 0, 2 for a user error, 70 for a crash, 130 or 143 after a signal.
 
     Every error is one line.
     """
