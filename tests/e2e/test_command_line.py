@@ -242,7 +242,7 @@ WRONG = {
     "unknown TOML key": (["run", "demo", "demo", "--suite", "bad.toml"], "Did you mean units"),
     "unknown option": (["run", "demo", "demo", "--sede", "1"], "--seed"),
     "unknown command": (["rnu"], "Did you mean run"),
-    "no arguments": (["run"], "Missing argument 'MODEL'"),
+    "no arguments": (["run"], "Missing argument 'MODEL... DATA'"),
     "wrong preset": (["run", "demo", "demo", "--preprocess", "imagnet"], "Did you mean imagenet"),
     "wrong keep": (["run", "demo", "demo", "--keep", "all"], "auto, logits, summary"),
     "output below a file": (["run", "demo", "demo", "--out", "text.onnx/run"], "cannot be written"),

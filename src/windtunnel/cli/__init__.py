@@ -90,7 +90,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0, 2 for a user error, 70 for a crash, 130 if interrupted.
+    """Run the command line and exit: 0, 2 for a user error, 70 for a crash, 130 or 143 after a signal.
 
     Every error is one line.
     """
@@ -177,8 +177,10 @@ def _stored_work(error: BaseException) -> str:
 
 def _signal_of(error: BaseException) -> int:
     """The signal that stopped the work."""
-    found = [one for one in (error, error.__context__) if isinstance(one, Interrupted)]
-    return found[0].signal if found else int(signal.SIGINT)
+    for raised in (error, error.__context__):
+        if isinstance(raised, Interrupted):
+            return raised.signal
+    return int(signal.SIGINT)
 
 
 def _command_line(arguments: Sequence[str]) -> str:
