@@ -23,7 +23,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def _side_px(condition: Condition) -> int:
     edition = GEOMETRIES.get(condition.edition)
     if edition is None:
         return SIDE_PX
-    geometry = replace(edition, **condition.geometry)
+    geometry = Geometry(**asdict(edition) | dict(condition.geometry))
     if geometry.rule == "short-side" and condition.stage != "canvas":
         return geometry.resize_px
     return geometry.output_px or condition.edition
