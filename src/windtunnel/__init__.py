@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         verify_set,
         warmup,
     )
-    from windtunnel.core.errors import UserError
+    from windtunnel.core.errors import ImplausibleScores, UserError
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
@@ -46,6 +46,7 @@ _PUBLIC = {
     "DistanceOptions": "windtunnel.options",
     "DoctorOptions": "windtunnel.options",
     "ExplainOptions": "windtunnel.options",
+    "ImplausibleScores": "windtunnel.core.errors",
     "MakeOptions": "windtunnel.options",
     "Run": "windtunnel.runs",
     "RunOptions": "windtunnel.options",
@@ -79,6 +80,7 @@ __all__ = [
     "DistanceOptions",
     "DoctorOptions",
     "ExplainOptions",
+    "ImplausibleScores",
     "MakeOptions",
     "Run",
     "RunOptions",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.analysis.plausibility import implausible
 from windtunnel.core.conditions import Condition
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import ImplausibleScores, UserError
 from windtunnel.core.extras import load_extra
 from windtunnel.core.locations import Location
 from windtunnel.core.records import Recipe, RunInfo
@@ -43,7 +47,15 @@ SHOWN_COLUMNS = ("metric", "condition", "value", "low", "high", "n")
 
 
 class Scores(list[Score]):
-    """The scores of a run, in the suite's order; also as an Arrow table or a pandas DataFrame."""
+    """The scores of a run, in the suite's order; also as an Arrow table or a pandas DataFrame.
+
+    Attributes:
+        warnings: reasons to doubt the scores, as `Run.warnings`.
+    """
+
+    def __init__(self, scores: Iterable[Score] = (), warnings: Sequence[str] = ()) -> None:
+        super().__init__(scores)
+        self.warnings = tuple(warnings)
 
     def to_arrow(self) -> pa.Table:
         """The scores as an Arrow table: one row per score, one column per field of `Score`."""
@@ -57,10 +69,11 @@ class Scores(list[Score]):
     def __repr__(self) -> str:
         rows = [SHOWN_COLUMNS, *self._shown_rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([*(f"WARNING  {warning}" for warning in self.warnings), *table])
 
     def _repr_html_(self) -> str:
-        return html_table(SHOWN_COLUMNS, self._shown_rows())
+        return _warnings_html(self.warnings) + html_table(SHOWN_COLUMNS, self._shown_rows())
 
     def _shown_rows(self) -> list[tuple[str, ...]]:
         return [
@@ -115,6 +128,19 @@ class Run:
         """The images: id, labels, content hash, width, height, format."""
         return self.scoring.samples
 
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to doubt the scores: an error near chance, undeclared preprocessing; () if there are none.
+
+        These are the lines that the command line prints as WARNING.
+        """
+        return tuple(implausible(self.scoring))
+
+    def warn(self, stacklevel: int = 2) -> None:
+        """Emit every warning by Python's `warnings`, in the category `windtunnel.ImplausibleScores`."""
+        for warning in self.warnings:
+            warnings.warn(warning, ImplausibleScores, stacklevel=stacklevel + 1)
+
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every prediction as an Arrow table, sorted by image and condition."""
         return self.scoring.predictions(columns)
@@ -134,7 +160,8 @@ class Run:
             group: a column of the data's table; images with the same value (of one patient, one video) are
                 clustered in every interval. "" for none, None for the run's own column.
         """
-        return Scores(score_run(self.scoring.scored_as(_scoring_of(baseline), group), metrics))
+        scoring = self.scoring.scored_as(_scoring_of(baseline), group)
+        return Scores(score_run(scoring, metrics), self.warnings)
 
     def against(self, baseline: str | Location | Run) -> Run:
         """The same run, with corruption errors normalised by a baseline run on the same images."""
@@ -167,7 +194,17 @@ class Run:
     def __repr__(self) -> str:
         model, data = self.info.model.name, self.info.data.name
         suite = self.recipe.suite.name
-        return f"Run({str(self.path)!r}: {model} on {data}, {suite}, {len(self.conditions)} conditions)"
+        doubt = ", the numbers may be wrong: see .warnings" if self._shown_warnings() else ""
+        return (
+            f"Run({str(self.path)!r}: {model} on {data}, {suite}, {len(self.conditions)} conditions{doubt})"
+        )
+
+    def _shown_warnings(self) -> tuple[str, ...]:
+        """The warnings; none of an unfinished run, which cannot be scored yet."""
+        try:
+            return self.warnings
+        except UserError:
+            return ()
 
     def _repr_html_(self) -> str:
         rows = [
@@ -178,7 +215,11 @@ class Run:
             ("images", self.recipe.data.count),
             ("folder", str(self.path)),
         ]
-        return html_table((), rows)
+        return _warnings_html(self._shown_warnings()) + html_table((), rows)
+
+
+def _warnings_html(texts: Iterable[str]) -> str:
+    return "".join(f"<p><strong>WARNING</strong> {escape(text)}</p>" for text in texts)
 
 
 def load_run(

@@ -664,3 +664,44 @@ def test_the_order_that_few_images_cannot_suggest_is_listed(tmp_path: Path) -> N
     model = write_colour_model(tmp_path / "colour.onnx", classes=4)
     found = diagnose(load_model(model), open_dataset(data))
     assert any("Not tried: the label order that the images suggest" in one for one in found.remarks)
+
+
+def test_accuracy_at_chance_is_a_warning_although_nothing_is_better(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """Labels in no relation to the images are wrong in a way that no preprocessing can correct."""
+    (tmp_path / "one.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
+    (tmp_path / "net.py").write_text(
+        "import numpy as np\n"
+        "def build():\n"
+        "    return lambda batch: np.eye(10, dtype=np.float32)[batch[:, 0, 0, 0] % 10]\n"
+    )
+    rng = np.random.default_rng(0)
+    pixels = np.broadcast_to(rng.integers(0, 10, (120, 1, 1, 1)).astype(np.uint8), (120, 32, 32, 3))
+    np.savez(tmp_path / "data.npz", images=pixels, labels=rng.integers(0, 10, 120))
+    done = windtunnel_command(
+        "doctor", f"{tmp_path}/net.py:build", tmp_path / "data.npz", "--preprocess", tmp_path / "one.toml"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "alternatives is significantly better" in done.stdout
+    warning = next(line for line in done.stdout.splitlines() if line.startswith("warning"))
+    assert "still at chance" in warning and "in a way that was not tried" in warning
+
+
+def test_a_long_label_map_is_shortened_on_the_terminal(tmp_path: Path, windtunnel_command: Command) -> None:
+    (tmp_path / "one.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
+    (tmp_path / "net.py").write_text(
+        "import numpy as np\n"
+        "def build():\n"
+        "    return lambda batch: np.eye(40, dtype=np.float32)[(batch[:, 0, 0, 0] + 1) % 40]\n"
+    )
+    labels = np.arange(160) % 40
+    pixels = np.broadcast_to(labels.astype(np.uint8)[:, None, None, None], (160, 32, 32, 3))
+    np.savez(tmp_path / "data.npz", images=pixels, labels=labels)
+    done = windtunnel_command(
+        "doctor", f"{tmp_path}/net.py:build", tmp_path / "data.npz", "--preprocess", tmp_path / "one.toml"
+    )
+    assert "shifted by one" in done.stdout and "still at chance" not in done.stdout, done.stderr
+    printed = done.stdout.split("net.py.labels.csv\n")[1].splitlines()
+    assert printed[0] == "output,class" and len([line for line in printed if re.match(r"\d+,", line)]) == 5
+    assert "35 more lines in the file" in printed[6]

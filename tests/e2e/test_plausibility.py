@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import warnings
 from itertools import permutations, product
 from pathlib import Path
 
@@ -109,6 +112,57 @@ def test_labels_in_no_relation_to_images_are_reported_at_the_top(tmp_path: Path)
     assert page.index("is implausible") < page.index('aria-label="Headline scores"')
     text = call("report", run.path, "--markdown").output
     assert text.index("is implausible") < text.index("\n| ")
+
+
+def test_python_warns_like_the_command_line(tmp_path: Path) -> None:
+    shown = np.arange(200) % 10
+    with pytest.warns(windtunnel.ImplausibleScores, match="The native error, 100.0 %") as caught:
+        run = run_of(tmp_path, shown, shown, 10, step=1)
+    assert [str(warning.message) for warning in caught] == list(run.warnings)
+    assert caught[0].filename == __file__
+    assert re.search(rf"WARNING +{re.escape(run.warnings[0])}\n", call("score", run.path).output)
+    assert f"WARNING  {run.warnings[0]}" in repr(run.scores())
+    assert ".warnings" in repr(run)
+    for shown_text in (run._repr_html_(), run.scores()._repr_html_()):
+        assert "<strong>WARNING</strong> The native error, 100.0 %, is implausible" in shown_text
+
+
+def test_a_plausible_run_does_not_warn(tmp_path: Path) -> None:
+    labels = np.arange(40) % 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = run_of(tmp_path, labels, labels, 10)
+    assert run.warnings == () and "warnings" not in repr(run)
+
+
+def test_the_warning_names_the_doctor_with_the_options_of_the_run(tmp_path: Path) -> None:
+    shown = np.arange(200) % 10
+    (warning,) = run_of(tmp_path, shown, shown, 10, step=1).warnings
+    assert (
+        f"run windtunnel doctor MODEL DATA --preprocess {tmp_path}/net.toml --labels-are-outputs b" in warning
+    )
+
+
+def test_gate_and_compare_repeat_the_warnings_of_both_runs(tmp_path: Path) -> None:
+    shown = np.arange(200) % 10
+    folders = []
+    for name, step in (("old", 1), ("new", 1)):
+        (tmp_path / name).mkdir()
+        folders.append(run_of(tmp_path / name, shown, shown, 10, step=step).path)
+    old, new = folders
+    gate = windtunnel.gate(new, old)
+    assert gate.verdict == "passed" and gate.implausible == (str(new), str(old))
+    done = call("gate", new, "--against", old, "--markdown", tmp_path / "gate.md")
+    last = done.output.splitlines()[-1]
+    assert last.startswith("✓ passed, but the numbers may be wrong (see the warnings)")
+    compared = call("compare", old, new).output
+    printed = json.loads(call("gate", new, "--against", old, "--json").output)["warnings"]
+    for folder in folders:
+        expected = f"reads-10-1 ({folder}): The native error, 100.0 %, is implausible"
+        assert f"warning  {expected}" in done.output and expected in (tmp_path / "gate.md").read_text()
+        assert expected in compared
+        assert any(text.startswith(expected) for text in printed)
+        assert any(text.startswith(expected) for text in windtunnel.compare(old, new).warnings)
 
 
 def test_outputs_one_off_are_reported(tmp_path: Path) -> None:

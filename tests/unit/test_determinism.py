@@ -23,7 +23,9 @@ import numpy as np
 from windtunnel.corruptions import corruption
 count = 0
 
-@corruption(params=('by',), severities={{32: ((10,), (20,), (30,), (40,), (50,))}},
+STEPS = ((10,), (20,), (30,), (40,), (50,))
+
+@corruption(params=('by',), severities={{32: STEPS, 224: STEPS}},
             imitates='Noise.', source='test')
 def {name}(image, rng, *, by):
     global count
@@ -48,14 +50,20 @@ CAUSES = {
     # One number for the whole image would be the same twice in one of 190 times.
     "unseeded": ("np.random.default_rng().uniform(1, 20, image.shape)", "from one call to the next"),
     "counting": ("count", "from one call to the next"),
-    "numpy_global": ("np.random.uniform(1, 20)", "state of a global generator"),
-    "python_global": ("random.uniform(1, 20)", "state of a global generator"),
+    "numpy_global": ("np.random.uniform(1, 20)", "global generator of numpy.random, from"),
+    "python_global": ("random.uniform(1, 20)", "global generator of random, from"),
+    "torch_global": ("__import__('torch').randn(1).item() * 20", "global generator of torch, from"),
+    # The pixels are equal in nearly all trials.
+    "rarely_global": ("3 if np.random.random() < .99999 else 4", "global generator of numpy.random, from"),
     "salted": ("np.random.default_rng(hash('rain') % 2**32).uniform(1, 20)", "hash\\(\\) of a text"),
+    "of_the_process": ("__import__('os').getpid()", "also with the same PYTHONHASHSEED.*the process id"),
 }
 SOUND = {
     "drawn": "rng.uniform('shift') * 20",
     "seeded": "np.random.default_rng(int(rng.uniform('seed') * 2**32)).uniform(1, 20)",
     "constant": "3",
+    # Libraries without a generator argument can be used by setting their seed.
+    "sets_global_seed": "[np.random.seed(int(rng.uniform('seed') * 2**32)), np.random.uniform(1, 20)][1]",
 }
 
 
@@ -121,7 +129,7 @@ def test_sequences_are_checked_too(cause: str, digit_folder: Path, tmp_path: Pat
     ("shift", "severity", "why"),
     [
         ("3 if by == 30 else np.random.default_rng().uniform(1, 20)", 1, "from one call to the next"),
-        ("3 if by == 10 else np.random.uniform(1, 20)", 3, "state of a global generator"),
+        ("3 if by == 10 else np.random.uniform(1, 20)", 3, "global generator of numpy.random"),
         (f"3 if by == 30 else {CAUSES['salted'][0]}", 1, "hash\\(\\) of a text"),
     ],
 )
@@ -132,6 +140,14 @@ def test_every_severity_is_checked(
     file = write(tmp_path, name, shift)
     with pytest.raises(windtunnel.UserError, match=rf"{name} .* at severity {severity} .*{why}"):
         windtunnel.plan("demo", digit_folder, suite_of(tmp_path, name), include=[file])
+
+
+def test_images_of_the_canvas_size_are_checked_too(digit_folder: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, "large", "3 if len(image) < 224 else np.random.uniform(1, 20)")
+    suite = suite_of(tmp_path, "large")
+    windtunnel.plan("demo", digit_folder, suite, include=[file])
+    with pytest.raises(windtunnel.UserError, match=r"image of 224 pixels .* generator of numpy.random"):
+        windtunnel.plan("demo", digit_folder, suite, include=[file], edition=224)
 
 
 def test_the_command_line_refuses_in_one_line(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
+from windtunnel.analysis.plausibility import implausible_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
@@ -261,7 +262,7 @@ def _wrong(joined: Joined, place: int, condition: str) -> NDArray[np.bool_]:
 
 
 def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]:
-    lines = []
+    lines = implausible_runs(joined.runs)
     if joined.unpaired_because:
         lines.append(
             f"Not paired: {joined.unpaired_because}. Differences use each run's own images and have wider "

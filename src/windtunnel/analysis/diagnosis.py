@@ -26,7 +26,8 @@ class Diagnosis:
         outputs: the kind of the outputs, if it is not the declared one.
         space: the data's classes, with class indices resolved to ImageNet-1k if that is known.
         remarks: notes on what was not tried, and on the images used.
-        warnings: checks to make before another label order is written.
+        warnings: reasons to doubt the diagnosis: accuracy is still at chance, or a check to make before
+            another label order is written.
     """
 
     declared: Trial

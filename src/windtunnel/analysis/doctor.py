@@ -76,7 +76,7 @@ def diagnose(
     if order not in diagnosis.best.changed:
         return diagnosis
     warnings = label_order_warnings(order, dataset.label_space, space, model.classes)
-    return replace(diagnosis, warnings=warnings)
+    return replace(diagnosis, warnings=[*diagnosis.warnings, *warnings])
 
 
 def _usable(model: Model, dataset: Dataset, samples: Sequence[Sample]) -> tuple[list[Surveyed], list[str]]:

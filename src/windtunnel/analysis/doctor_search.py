@@ -17,6 +17,7 @@ from windtunnel.analysis.doctor_trials import (
     p_value,
     significantly_better,
 )
+from windtunnel.analysis.plausibility import chance_of, is_near_chance
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
@@ -119,7 +120,26 @@ class Search:
             outputs=outputs,
             space=self._space,
             remarks=self._remarks,
+            warnings=self._chance_warnings(centre),
         )
+
+    def _chance_warnings(self, best: Trial) -> list[str]:
+        """A warning if the best trial is still near chance."""
+        accepted = best.order.accepted(self._labels)
+        judged = np.array([bool(outputs) for outputs in accepted])
+        if not judged.any():
+            return []
+        right = int(best.right[judged].sum())
+        with_output = [outputs for outputs in accepted if outputs]
+        source, by_chance = chance_of(best.predicted[judged], with_output, self._model.class_count)
+        if not is_near_chance(right, by_chance):
+            return []
+        return [
+            f"Accuracy is still at chance: {right:,} of {len(with_output):,} predictions are correct, and "
+            f"{source} {by_chance.sum():,.1f} on average. The labels or the model are wrong in a way that "
+            "was not tried: labels of other images, other classes, or other weights. Compare some images "
+            "with their labels, and load the model as it was trained."
+        ]
 
     def _promising(self) -> list[str]:
         """Names of the arithmetics that do not trail on the first images."""
@@ -177,7 +197,8 @@ class Search:
         self, changed: tuple[str, ...], preprocess: Preprocess, order: Order, predictions: Predictions
     ) -> Trial:
         right = order.right(predictions.chosen, self._labels)
-        return Trial(changed, preprocess, order, right, self._log_probabilities(predictions, order))
+        sure = self._log_probabilities(predictions, order)
+        return Trial(changed, preprocess, order, right, sure, predictions.chosen)
 
     def _orders_with(self, chosen: NDArray[np.int64]) -> list[Order]:
         """All label orders to try, including the one that the predictions suggest."""

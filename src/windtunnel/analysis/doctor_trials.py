@@ -10,7 +10,7 @@ better, one is accepted in at most one of twenty datasets. Images are treated as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ class Trial:
         order: the class of each output.
         right: which images are predicted correctly.
         log_probabilities: the labels' log-probabilities, images x sharpnesses; None if there are none.
+        predicted: the predicted output of every image.
     """
 
     changed: tuple[str, ...]
@@ -49,6 +50,7 @@ class Trial:
     order: Order
     right: NDArray[np.bool_]
     log_probabilities: NDArray[np.float32] | None = None
+    predicted: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def accuracy(self) -> float:

@@ -27,6 +27,7 @@ from scipy.special import ndtri
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.analysis.missing_scores import has_score, why_no_score
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
+from windtunnel.analysis.plausibility import implausible, implausible_runs
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
@@ -120,6 +121,7 @@ class Gate:
         unchecked: default rules that are undecided because their scores cannot be compared.
         unsure: whether undecided rules pass or fail.
         warnings: warnings for the reader.
+        implausible: the run folders whose numbers may be wrong; `warnings` gives the reasons.
     """
 
     run: str
@@ -129,6 +131,7 @@ class Gate:
     unchecked: tuple[Unchecked, ...]
     unsure: Unsure
     warnings: tuple[str, ...]
+    implausible: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -202,7 +205,16 @@ def gate(
     )
     undecided = {check.rule for check in unchecked}
     warnings = _warnings(joined, [rule.text for rule in dropped if rule.text not in undecided])
-    return Gate(str(new.path), str(base.path), len(joined.images), tuple(checks), unchecked, unsure, warnings)
+    return Gate(
+        str(new.path),
+        str(base.path),
+        len(joined.images),
+        tuple(checks),
+        unchecked,
+        unsure,
+        warnings=(*implausible_runs((new, base)), *warnings),
+        implausible=tuple(str(run.path) for run in (new, base) if implausible(run)),
+    )
 
 
 def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
+import shlex
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.core.records import RunInfo
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.options.command_line import as_option
 from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
 
 ALPHA = 0.05
 # Skill below this is near chance (0 is the level of shuffled labels, 1 is every image correct). It is above 0
 # because outputs shifted by one still match neighbouring ImageNet classes more often than shuffled labels do.
 LEAST_SKILL = 0.15
-DOCTOR = "windtunnel doctor MODEL DATA"
 
 
 def implausible(run: ScoredRun) -> list[str]:
@@ -21,9 +26,44 @@ def implausible(run: ScoredRun) -> list[str]:
     if run.info.model.preprocess_assumed:
         warnings.append(
             "The model's preprocessing is not declared, and the default was used. Wrong preprocessing is the "
-            f"most common cause of wrong scores. Check it with {DOCTOR}, and declare it."
+            f"most common cause of wrong scores. Check it with {doctor_command(run.info)}, and declare it."
         )
     return [warning for warning in warnings if warning]
+
+
+def implausible_runs(runs: Iterable[ScoredRun]) -> list[str]:
+    """The warnings on implausible numbers of several runs, each with the model and the run folder."""
+    return [f"{run.info.model.name} ({run.path}): {warning}" for run in runs for warning in implausible(run)]
+
+
+def doctor_command(info: RunInfo) -> str:
+    """The command that checks a run's model on its data, with the options of the run."""
+    typed = []
+    for name, value in info.options.items():
+        values = value if isinstance(value, tuple) else (value,)
+        typed += [as_option(name, text if isinstance(text, bool) else shlex.quote(text)) for text in values]
+    return " ".join(["windtunnel doctor MODEL DATA", *typed])
+
+
+def chance_of(
+    predicted: NDArray[np.integer], accepted: Sequence[tuple[int, ...]], classes: int
+) -> tuple[str, NDArray[np.float64]]:
+    """How chance is judged, as the start of a clause, and each image's probability of being right by chance.
+
+    Args:
+        predicted: the class predicted for each image.
+        accepted: the classes that are right for each image.
+        classes: the number of classes that may be predicted.
+    """
+    if len(set(accepted)) == 1:
+        # Labels that are all the same cannot be shuffled.
+        return "guessing gives", np.full(len(accepted), len(accepted[0]) / classes)
+    return "shuffled labels give", right_by_chance(predicted.astype(np.int32), accepted)
+
+
+def is_near_chance(right: int, by_chance: NDArray[np.float64]) -> bool:
+    """Whether the skill of predictions is surely below LEAST_SKILL."""
+    return probability_of_so_few(right, by_chance, LEAST_SKILL) <= ALPHA
 
 
 def _near_chance(run: ScoredRun) -> str:
@@ -50,13 +90,8 @@ def _near_chance(run: ScoredRun) -> str:
     column = seen.column(condition)
     # An image whose class has no output is never correct.
     right, count = int((seen.rank[has_output, column] == 0).sum()), len(accepted)
-    if len(set(accepted)) == 1:
-        # Labels that are all the same cannot be shuffled.
-        classes = run.recipe.counted_classes
-        source, by_chance = "guessing gives", np.full(count, len(accepted[0]) / classes)
-    else:
-        source, by_chance = "shuffled labels give", right_by_chance(seen.chosen[has_output, column], accepted)
-    if probability_of_so_few(right, by_chance, LEAST_SKILL) > ALPHA:
+    source, by_chance = chance_of(seen.chosen[has_output, column], accepted, run.recipe.counted_classes)
+    if not is_near_chance(right, by_chance):
         return ""
     name = "clean" if run.natural else condition
     judged = "predictions" if has_output.all() else "predictions on images whose class has an output"
@@ -65,5 +100,5 @@ def _near_chance(run: ScoredRun) -> str:
         f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "
         f"{count:,} {judged} are correct, {source} {by_chance.sum():,.1f} on average, and the model's "
         f"skill is below {LEAST_SKILL} with {100 * (1 - ALPHA):.0f} % confidence (0 is chance, 1 is all "
-        f"correct). {cause}: run {DOCTOR} before using any score."
+        f"correct). {cause}: run {doctor_command(run.info)} before using any score."
     )

@@ -45,12 +45,23 @@ class Order:
 
         There may be more labels than predictions.
         """
-        judges = np.array(self.by_halves or (self.outputs,))
+        judges = np.array(self._judges)
         image = np.repeat(np.arange(len(chosen)), [len(row) for row in labels[: len(chosen)]])
         wanted = np.array([label for row in labels[: len(chosen)] for label in row], np.int64)
         right = np.zeros(len(chosen), bool)
         right[image[judges[image % len(judges), wanted] == chosen[image]]] = True
         return right & (chosen >= 0)
+
+    def accepted(self, labels: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        """For each image the outputs that are correct; () if its classes have no output."""
+        judges = self._judges
+        by_image = ({judges[image % len(judges)][label] for label in row} for image, row in enumerate(labels))
+        return [tuple(sorted(output for output in outputs if output >= 0)) for outputs in by_image]
+
+    @property
+    def _judges(self) -> tuple[tuple[int, ...], ...]:
+        """The order that judges each image, in turn."""
+        return self.by_halves or (self.outputs,)
 
 
 @lru_cache(maxsize=1)

@@ -82,12 +82,17 @@ def run(
 
     Raises:
         UserError: an argument is invalid; nothing was predicted.
+
+    Warns:
+        ImplausibleScores: the numbers cannot be right or may be wrong; `Run.warnings` has the same texts.
     """
     from windtunnel.core.progress_bar import shown
 
     prepared = prepare([model], data, suite, options.with_changes(changes))
     with shown(progress) as (watched, expect):
-        return prepared.execute(prepared.default_workers, watched, expect)[0]
+        (finished,) = prepared.execute(prepared.default_workers, watched, expect)
+    finished.warn()
+    return finished
 
 
 def run_models(
@@ -111,7 +116,10 @@ def run_models(
 
     prepared = prepare(models, data, suite, options.with_changes(changes))
     with shown(progress) as (watched, expect):
-        return prepared.execute(prepared.default_workers, watched, expect)
+        finished = prepared.execute(prepared.default_workers, watched, expect)
+    for run_ in finished:
+        run_.warn()
+    return finished
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ def score_predictions(
         progress: counts surveyed images.
         changes: single options by name, such as `partial=True`; they override `options`.
     """
-    return Run(
+    run = Run(
         imported_run.score_predictions(predictions, data, suite, options.with_changes(changes), progress)
     )
+    run.warn()
+    return run

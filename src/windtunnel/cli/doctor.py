@@ -25,6 +25,8 @@ LEAST_P = 1e-6
 SHOWN = 4
 # Lists and files with more entries or lines than this are shortened in the terminal.
 MAX_ENTRIES, MAX_LINES = 20, 40
+# Lines of a label map that are printed: its header and some rows.
+MAP_LINES = 6
 
 
 @click.command()
@@ -62,17 +64,18 @@ def command(model: str, data: str, write: bool, as_json: bool, **options: Any) -
             correction.write()
         if not as_json:
             action = "written" if write else "with --write"
-            click.echo(f"\n{action}: {correction.path}\n{_shortened(correction.text)}")
+            text = _shortened(correction.text, MAP_LINES if correction.is_label_map else MAX_LINES)
+            click.echo(f"\n{action}: {correction.path}\n{text}")
     if not as_json and any(correction.is_label_map for correction in result.corrections):
         click.echo("The labels are class indices: pass this file to windtunnel run with --map.")
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most_lines: int) -> str:
     """The text of a file for the terminal; long lists and tables are shortened and their length is given."""
     lines = [_shortened_list(line) for line in text.splitlines()]
-    if len(lines) > MAX_LINES:
-        more = len(lines) - MAX_LINES
-        lines = [*lines[:MAX_LINES], f"... {more:,} more lines in the file"]
+    if len(lines) > most_lines:
+        more = len(lines) - most_lines
+        lines = [*lines[:most_lines], f"... {more:,} more lines in the file"]
     return "\n".join(lines) + "\n"
 
 
@@ -91,10 +94,11 @@ def _lines(diagnosis: api.Diagnosis) -> list[tuple[str, str]]:
     lines = [("note", remark) for remark in diagnosis.remarks]
     if diagnosis.outputs:
         lines.append(("outputs", f"declared logits, but all {count} images give {diagnosis.outputs}"))
+    warnings = [("warning", warning) for warning in diagnosis.warnings]
     accuracy = f"{100 * declared.accuracy:.1f} % correct on {count} images"
     if best is declared:
         text = f"{accuracy}; none of {diagnosis.tried} alternatives is significantly better"
-        return [*lines, ("declared", text), *_undecided_lines(diagnosis)]
+        return [*lines, ("declared", text), *warnings, *_undecided_lines(diagnosis)]
     p = f"p < {LEAST_P:g}" if diagnosis.p < LEAST_P else f"p = {diagnosis.p:.2g}"
     return [
         *lines,
@@ -105,7 +109,7 @@ def _lines(diagnosis: api.Diagnosis) -> list[tuple[str, str]]:
             f"({_interval(diagnosis.gain)} points); {p} ({diagnosis.test}; "
             f"{diagnosis.tried} tried)",
         ),
-        *(("warning", warning) for warning in diagnosis.warnings),
+        *warnings,
         *_similar_lines(diagnosis),
         *_undecided_lines(diagnosis),
         ("note", "The setting was chosen on these images: measure its accuracy on others."),

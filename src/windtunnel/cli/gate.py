@@ -100,6 +100,5 @@ def print_gate(console: Console, gate: api.Gate) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for text in gate.warnings:
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
-    console.print(
-        full_verdict(gate), style=STYLES[gate.verdict], markup=False, highlight=False, soft_wrap=True
-    )
+    style = "bold yellow" if gate.implausible and gate.verdict == "passed" else STYLES[gate.verdict]
+    console.print(full_verdict(gate), style=style, markup=False, highlight=False, soft_wrap=True)

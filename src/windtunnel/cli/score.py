@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from windtunnel import api
 from windtunnel.cli.options import AS_JSON, print_json, record_options
 from windtunnel.cli.printing import print_lines, print_table
 from windtunnel.cli.run import finish
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import ImplausibleScores, UserError
 from windtunnel.core.metrics import headline_titles, metric_named
 from windtunnel.core.progress_bar import Bar
 from windtunnel.options import ScoreOptions
@@ -78,7 +79,9 @@ def command(
         return
     if data is None:
         raise UserError("--predictions needs the images of the predictions; give --data DATA.")
-    with Bar(console, "reading image headers") as bar:
+    # The summary prints the warnings.
+    with Bar(console, "reading image headers") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleScores)
         run = api.score_predictions(predictions, data, suite, options, progress=bar)
     if baseline is not None:
         run = run.against(baseline)

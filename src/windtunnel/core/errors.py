@@ -3,6 +3,8 @@
 UserError    a mistake in the input: one line, exit 2, before any work
 ImageError   one image cannot be scored: becomes a row of the run, and the run continues
 RunFailed    the execution failed (a worker died twice, a disk is full): exit 70 with the command that resumes
+
+ImplausibleScores is a warning: the run is finished, and its numbers may be wrong.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ class _Spelled(Exception):
 
 class UserError(_Spelled):
     """A mistake in the input, shown as one line: what was given, what is allowed, what to do."""
+
+
+class ImplausibleScores(UserWarning):
+    """The numbers of a run cannot be right, or may be wrong: an error near chance, nothing declared."""
 
 
 class ImageError(Exception):

@@ -295,6 +295,7 @@ class RunInfo(Record, frozen=True):
         versions: versions of windtunnel and of the libraries that determine pixels and predictions.
         ignored_rows: number of rows of a predictions file outside the run's images, by reason.
         hardware: the name of the accelerator, if it is known.
+        options: options of the run that `doctor` takes too, where they were given.
     """
 
     model: ModelInfo
@@ -307,6 +308,7 @@ class RunInfo(Record, frozen=True):
     versions: dict[str, str]
     ignored_rows: dict[str, int] = msgspec.field(default_factory=dict)
     hardware: str = ""
+    options: dict[str, bool | str | tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:

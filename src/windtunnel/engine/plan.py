@@ -29,6 +29,7 @@ from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
+from windtunnel.options.doctor import options_for_doctor
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
@@ -146,6 +147,7 @@ def make_plan(
         remarks=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
         versions=versions_for(conditions),
         hardware=model.hardware,
+        options=options_for_doctor(options),
     )
     chunks = _chunks(surveyed, recipe.chunk, recipe.digest)
     return Plan(

@@ -36,3 +36,24 @@ class DoctorOptions(Options):
     )
     device: str = same_field(RunOptions, "device")
     include: Sequence[str | Path] = same_field(RunOptions, "include")
+
+
+# Which images the doctor uses is independent of the run.
+_IMAGES = ("subset", "seed")
+
+
+def options_for_doctor(options: RunOptions) -> dict[str, bool | str | tuple[str, ...]]:
+    """The options of a run that the doctor takes too, where they are not the default."""
+    given: dict[str, bool | str | tuple[str, ...]] = {}
+    run_fields = {field.name for field in RunOptions.fields()}
+    for field in DoctorOptions.fields():
+        if field.name not in run_fields or field.name in _IMAGES:
+            continue
+        value = getattr(options, field.name)
+        if value in (field.default, []):
+            continue
+        if field.kind == "texts":
+            given[field.name] = tuple(map(str, value))
+        else:
+            given[field.name] = value if field.kind == "flag" else str(value)
+    return given

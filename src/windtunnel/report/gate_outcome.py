@@ -48,7 +48,8 @@ def verdict(gate: Gate) -> str:
         "not worse": gate.count("not worse"),
     }
     counts = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
-    return f"{VERDICTS[gate.verdict]}: {counts} ({gate.images:,} images, paired)"
+    doubt = ", but the numbers may be wrong (see the warnings)" if gate.implausible else ""
+    return f"{VERDICTS[gate.verdict]}{doubt}: {counts} ({gate.images:,} images, paired)"
 
 
 def full_verdict(gate: Gate) -> str:

@@ -9,7 +9,6 @@ from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
 from windtunnel.core.records import RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
-from windtunnel.report.accuracy_drops import caveat_lines, missing_drop_notes
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
@@ -19,7 +18,7 @@ from windtunnel.report.comparison import (
     summary_lines,
 )
 from windtunnel.report.markdown_table import markdown_table
-from windtunnel.report.multi_run import drop_content, multi_suite_title
+from windtunnel.report.multi_run import drop_content, multi_suite_title, multi_suite_warnings
 from windtunnel.report.public_placement import placement_markdown
 from windtunnel.report.sections import Section, by_order, failure_of, guarded
 
@@ -52,14 +51,13 @@ def multi_run_markdown(runs: Several) -> str:
         lines = [comparison_markdown(runs.comparison)]
         lines += drop_lines if any(shift.natural for shift in runs.shifts) else []
     else:
-        notes = [*caveat_lines(runs.shifts), *missing_drop_notes(runs.shifts)]
         lines = [
             f"# {multi_suite_title(runs)}",
             "",
             f"The runs are not compared image by image: {runs.not_compared}.",
             "",
             *drop_lines,
-            *(f"- {note}" for note in notes),
+            *(f"- {warning}" for warning in multi_suite_warnings(runs)),
         ]
     if drops["tags"]:
         with_caveats = drops["runs_with_caveats"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.multi_run import Several
+from windtunnel.analysis.plausibility import implausible_runs
 from windtunnel.core.metrics import headline_titles
 from windtunnel.report.accuracy_drops import (
     DROP_HEADER,
@@ -48,7 +49,7 @@ def render_multi_run(runs: Several) -> str:
         drop_figures(runs),
         title=multi_suite_title(runs),
         not_compared=runs.not_compared,
-        warnings=[*caveat_lines(runs.shifts), *missing_drop_notes(runs.shifts)],
+        warnings=multi_suite_warnings(runs),
         drops=drop_content(runs),
         runs=run_lines(runs),
     )
@@ -116,6 +117,11 @@ def multi_suite_title(runs: Several) -> str:
     return f"{', '.join(models)}: {', '.join(suites)}"
 
 
+def multi_suite_warnings(runs: Several) -> list[str]:
+    """What to read before the numbers of several benchmarks: implausible numbers, caveats, missing drops."""
+    return [*implausible_runs(runs.runs), *caveat_lines(runs.shifts), *missing_drop_notes(runs.shifts)]
+
+
 def run_lines(runs: Several) -> list[tuple[str, str]]:
     """A labelled line per run: model, benchmark, conditions and folder."""
     return [
@@ -126,9 +132,12 @@ def run_lines(runs: Several) -> list[tuple[str, str]]:
 
 def multi_run_document(runs: Several) -> dict[str, Any]:
     """Several runs as one JSON document: comparison, accuracy drops, tags and public models."""
-    comparison = comparison_document(runs.comparison) if runs.comparison else {"schema": 1}
+    if runs.comparison:
+        content = comparison_document(runs.comparison)
+    else:
+        content = {"schema": 1, "warnings": multi_suite_warnings(runs)}
     return {
-        **comparison,
+        **content,
         "not_compared": runs.not_compared,
         "shifts": [shift.to_json() for shift in runs.shifts],
         "tags": [asdict(drop) for drop in runs.tags],

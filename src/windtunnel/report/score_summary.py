@@ -113,12 +113,13 @@ def selected_score_rows(scores: Sequence[Score]) -> list[tuple[str, ...]]:
 def selected_score_lines(
     run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score]
 ) -> list[tuple[str, str]]:
-    """The formulas of selected scores, and the reasons why selected metrics have no score."""
+    """Warnings, the formulas of selected scores, and the reasons why selected metrics have no score."""
     formulas = dict.fromkeys((score.metric, score.formula) for score in scores)
     scored = {score.metric for score in scores}
     missing = [metric for metric in metrics if metric.partition(":")[0] not in scored]
     reasons = [(metric, _no_score_text(run, metric)) for metric in missing]
-    return [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))]
+    notes = [("note", note) for note in normaliser_notes(run)]
+    return [*_warning_lines(run), *formulas, *reasons, *notes]
 
 
 def _no_score_text(run: ScoredRun, metric: str) -> str:

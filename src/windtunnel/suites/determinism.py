@@ -1,12 +1,13 @@
 """Self-check of third-party units: the same seed must give the same pixels in every process.
 
-A unit is tested on one small image at every requested level, three times in this process and once in each
-of three others:
+A unit is tested on a small image and on one of the size that it gets in the run, at every requested level,
+three times in this process and once in each of three others:
 
 again          the same call a second time: detects unseeded generators, clocks and kept state
 other globals  other states of the global generators (random, numpy.random, torch): detects units that draw
-               from these
-other hashes   interpreters with other PYTHONHASHSEEDs: detects hash() of texts and the order of sets
+               from these, also if the pixels happen to be equal
+other hashes   interpreters with other PYTHONHASHSEEDs: detects hash() of texts, the order of sets, and
+               anything else that differs between processes
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import hashlib
 import inspect
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -36,6 +38,7 @@ from windtunnel.imaging.codecs import codec_assets
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.trials import ImagingPlugin, imaging_plugin, try_out
 from windtunnel.sequences import Perturbation, sequence_of
+from windtunnel.suites.canvas import GEOMETRIES
 from windtunnel.suites.golden_digests import golden_image
 from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.pipeline_steps import axis_of, is_step, value_of
@@ -58,16 +61,17 @@ REMEDY = "Draw only from rng, its second argument."
 
 @dataclass(frozen=True)
 class Trial:
-    """One unit, tested at one level of one edition."""
+    """One unit, tested at one level of one edition on a square image."""
 
     unit: str
-    level: int
-    edition: int
+    side_px: int
+    level: int = 0
+    edition: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def digest(self) -> str:
         """Digest of the pixels that the unit makes from the golden image with seed 0."""
-        unit, image = _plugin(self.unit), golden_image(SIDE_PX)
+        unit, image = _plugin(self.unit), golden_image(self.side_px)
         if not isinstance(unit, Corruption | Perturbation):
             return hashlib.blake2b(try_out(unit, value_of(self.unit), image), digest_size=16).hexdigest()
         draws = unit.draws(0, "self-check", self.level)
@@ -91,57 +95,125 @@ def check_deterministic(conditions: Iterable[Condition], geometries: Iterable[Ge
     Each is tested at every level that occurs in the conditions, and so are the decoders, resizers and codecs
     of the conditions and of the geometries of models. Shipped units are not tested.
     """
-    conditions = list(conditions)
-    waiting: dict[str, Trial] = {}
-    for condition in conditions:
-        if not condition.is_corrupted or _unit_of(condition).is_shipped:
-            continue
-        trial = Trial(condition.unit, condition.level or 1, condition.edition, dict(condition.settings))
-        key = json.dumps([asdict(trial), dict(condition.assets)])
-        if key not in _passed:
-            waiting[key] = trial
-    for step in _third_party_steps(conditions, geometries):
-        key = json.dumps([step, _plugin(step).assets()])
-        if key not in _passed:
-            waiting[key] = Trial(step, 0, 0)
+    conditions, geometries = list(conditions), list(geometries)
+    waiting = {key: trial for key, trial in _trials(conditions, geometries).items() if key not in _passed}
     if not waiting:
         return
-    digests = [_check_here(trial) for trial in waiting.values()]
-    for elsewhere in _digests_elsewhere(waiting.values()):
-        for trial, here, there in zip(waiting.values(), digests, elsewhere, strict=True):
+    trials = list(waiting.values())
+    digests = [_check_here(trial) for trial in trials]
+    salts = [salt for salt in SALTS if salt != os.environ.get("PYTHONHASHSEED")]
+    for salt, elsewhere in _digests_elsewhere(trials, salts).items():
+        for place, (here, there) in enumerate(zip(digests, elsewhere, strict=True)):
             if here != there:
-                raise _refusal(
-                    trial,
-                    "from one Python process to the next: it depends on hash() of a text, or on the order of "
-                    "a set, which Python salts differently in every process",
-                )
+                same_salt = _digests_elsewhere(trials, [salt]).get(salt, [])
+                raise _refusal(trials[place], _why_processes_differ(there, same_salt[place : place + 1]))
     _passed.update(waiting)
 
 
+def _trials(conditions: Sequence[Condition], geometries: Sequence[Geometry]) -> dict[str, Trial]:
+    """The trials of third-party units, by a key that includes the digests of the files they depend on."""
+    trials: dict[str, Trial] = {}
+    for condition in conditions:
+        if not condition.is_corrupted or _unit_of(condition).is_shipped:
+            continue
+        level, settings = condition.level or 1, dict(condition.settings)
+        for side_px in dict.fromkeys((SIDE_PX, _side_px(condition))):
+            trial = Trial(condition.unit, side_px, level, condition.edition, settings)
+            trials[json.dumps([asdict(trial), dict(condition.assets)])] = trial
+    sides = [_side_px(condition) for condition in conditions]
+    sides += [geometry.output_px for geometry in geometries if geometry.output_px]
+    for step in _third_party_steps(conditions, geometries):
+        for side_px in dict.fromkeys((SIDE_PX, max(sides, default=SIDE_PX))):
+            trials[json.dumps([step, side_px, _plugin(step).assets()])] = Trial(step, side_px)
+    return trials
+
+
+def _side_px(condition: Condition) -> int:
+    """The short side of the images that a condition's unit gets; a resized one's for images of any size."""
+    edition = GEOMETRIES.get(condition.edition)
+    if edition is None:
+        return SIDE_PX
+    geometry = Geometry(**asdict(edition) | dict(condition.geometry))
+    if geometry.rule == "short-side" and condition.stage != "canvas":
+        return geometry.resize_px
+    return geometry.output_px or condition.edition
+
+
 def _check_here(trial: Trial) -> str:
-    """The digest of a trial; refuses a unit whose pixels differ within this process."""
-    with _global_generators(1):
-        first = trial.digest()
-    with _global_generators(1):
-        again = trial.digest()
+    """The digest of a trial; refuses a unit that differs within this process, or draws globally."""
+    modules = set(sys.modules)
+    first, states = _observe(trial, 1)
+    if set(sys.modules) != modules:  # the unit imports torch, whose generator was not set, or the like
+        first, states = _observe(trial, 1)
+    again, _ = _observe(trial, 1)
     if again != first:
         raise _refusal(
-            trial, "from one call to the next: it uses a generator without a seed, the clock, or kept state"
+            trial,
+            "from one call to the next; possible causes: a generator without a seed, the clock, or kept "
+            "state",
         )
-    with _global_generators(2):
-        other = trial.digest()
-    if other != first:
-        raise _refusal(trial, "with the state of a global generator (random, numpy.random or torch)")
+    other, other_states = _observe(trial, 2)
+    # A unit that sets the seed itself leaves the same state behind in both cases.
+    drawn = [
+        name for name, changed in states.items() if changed and changed != other_states.get(name, changed)
+    ]
+    if drawn or other != first:
+        raise _refusal(trial, f"with the state of {_named(drawn)}, from which it draws")
     return first
+
+
+def _named(generators: Sequence[str]) -> str:
+    """The global generators of these modules as text."""
+    if not generators:
+        return "a global generator (random, numpy.random or torch)"
+    plural = "s" if len(generators) > 1 else ""
+    return f"the global generator{plural} of {' and '.join(generators)}"
+
+
+def _observe(trial: Trial, seed: int) -> tuple[str, dict[str, bytes]]:
+    """The digest of a trial, and the states in which it left global generators: empty if unchanged."""
+    with _global_generators(seed):
+        before = _generator_states()
+        digest = trial.digest()
+        after = _generator_states()
+    return digest, {name: b"" if before.get(name) == state else state for name, state in after.items()}
+
+
+def _generator_states() -> dict[str, bytes]:
+    """The states of the global generators by module; torch's only if it is imported."""
+    states = {
+        "random": repr(random.getstate()).encode(),
+        "numpy.random": pickle.dumps(np.random.get_state()),  # noqa: NPY002
+    }
+    if torch := sys.modules.get("torch"):
+        states["torch"] = torch.get_rng_state().numpy().tobytes()
+    return states
+
+
+def _why_processes_differ(digest: str, same_salt: Sequence[str]) -> str:
+    """How a unit differs between processes; `same_salt` is its digest with the same salt, if known."""
+    if list(same_salt) == [digest]:
+        return (
+            "from one PYTHONHASHSEED to the next, which every Python process chooses anew; possible causes: "
+            "hash() of a text, or the order of a set"
+        )
+    return (
+        "from one Python process to the next, also with the same PYTHONHASHSEED; possible causes: the "
+        "process id, a number drawn when the file is loaded, the clock, or the environment"
+    )
 
 
 def _refusal(trial: Trial, how: str) -> UserError:
     unit = _plugin(trial.unit)
     file = Path(inspect.getfile(unit.function)).name
+    size = f" of {trial.side_px} pixels"
     if not isinstance(unit, Corruption | Perturbation):
-        return UserError(f"{trial.unit} ({file}) changes its pixels for the same image {how}.")
+        return UserError(f"{trial.unit} ({file}) changes its pixels for the same image{size} {how}.")
     level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
-    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {REMEDY}")
+    return UserError(
+        f"{trial.unit} ({file}) changes its pixels at {level} for the same seed and image{size} {how}. "
+        f"{REMEDY}"
+    )
 
 
 def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> list[str]:
@@ -154,19 +226,17 @@ def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> 
     return digests
 
 
-def _digests_elsewhere(trials: Iterable[Trial]) -> list[list[str]]:
-    """The digests from interpreters with other salts of hash(), run in parallel; [] if none can start."""
-    asked = list(trials)
+def _digests_elsewhere(trials: Sequence[Trial], salts: Sequence[str]) -> dict[str, list[str]]:
+    """The digests from interpreters with these salts of hash(), run in parallel; none that cannot start."""
     included = {
         inspect.getfile(_plugin(trial.unit).function)
-        for trial in asked
+        for trial in trials
         if _plugin(trial.unit).function.__module__.startswith("windtunnel_included_")
     }
-    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(trial) for trial in asked]}
-    salts = [salt for salt in SALTS if salt != os.environ.get("PYTHONHASHSEED")]
+    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(trial) for trial in trials]}
     with ThreadPoolExecutor(len(salts)) as threads:
-        results = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), asked[0].unit), salts)
-        return [digests for digests in results if digests]
+        results = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), trials[0].unit), salts)
+        return {salt: digests for salt, digests in zip(salts, results, strict=True) if digests}
 
 
 def _digests_with_salt(salt: str, given: str, unit: str) -> list[str]:
