@@ -95,7 +95,7 @@ def test_images_without_a_label_are_counted_in_the_terminal(flat: Path, command:
     options = ["--labels-are-outputs", "--out", str(flat.parent / "run")]
     done = CliRunner().invoke(cli, [*some, *options])
     assert done.exit_code == 0, done.output
-    note = "1 image has no label and no part in error rates."
+    note = "1 image without a label is not in error rates."
     assert note in done.output
     if command == "run":
         assert note in done.stdout
