@@ -98,6 +98,8 @@ class Workers:
         if self.count < 1:
             raise UserError(f"{option('workers')} is {self.count}; give at least 1.")
         chosen = checked_executor(self.executor, self.address)
+        if chosen:
+            chosen.worker_count(self.count, self.address)
         if portable:
             return
         if chosen and chosen.separate:

@@ -34,7 +34,7 @@ class InProcess(Executor):
         self, job: Job[I], items: Sequence[I], workers: int, advance: Advance, address: str | None
     ) -> Iterator[tuple[I, Any]]:
         """Do the items in their order."""
-        self.worker_count(workers, address)
+        del workers, address
         with opencv_on_one_thread():
             do = job.begin()
             for item in items:
