@@ -12,8 +12,8 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.manifest import Manifest
 from windtunnel.engine.executors import Workers, checked_executor, usable_workers
-from windtunnel.make.executor import check_target, make
 from windtunnel.make.plan import MakePlan, plan_make
+from windtunnel.make.set_writer import check_target, make
 from windtunnel.make.verification import Verification, verify
 from windtunnel.options import MakeOptions
 from windtunnel.suites.inclusion import include_files

@@ -25,9 +25,9 @@ from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Sent
 from windtunnel.engine.pixels import PixelWork, numerics_of
+from windtunnel.engine.process_start import single_threaded, start_uninterruptible
 from windtunnel.engine.scoring_jobs import LoadedScoring
 from windtunnel.engine.work import Work
-from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, load_model
 from windtunnel.models.memory import predict_within_memory

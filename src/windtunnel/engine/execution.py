@@ -31,11 +31,11 @@ from windtunnel.engine.executors import PROCESSES, Workers
 from windtunnel.engine.jobs import Advance, Needs, local_paths
 from windtunnel.engine.pixels import PixelWork, numerics_of
 from windtunnel.engine.plan import Plan
+from windtunnel.engine.process_start import opencv_on_one_thread
 from windtunnel.engine.rescoring import repaired_images
 from windtunnel.engine.scoring_jobs import LiveScoring, LoadedScoring, unpacked
 from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.engine.work import Work
-from windtunnel.engine.worker_processes import opencv_on_one_thread
 from windtunnel.models import ModelSource
 from windtunnel.models.numerics import variant_of
 from windtunnel.store.folder import RunFolder

@@ -70,7 +70,7 @@ class RayWorker:
             _check_node(setup, mark)
             job: Job[Any] = setup.sent.received()
             self._do = job.begin()
-            from windtunnel.engine.worker_processes import single_threaded
+            from windtunnel.engine.process_start import single_threaded
 
             single_threaded()
         except Exception as error:  # must reach the caller in words

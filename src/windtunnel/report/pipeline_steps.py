@@ -13,7 +13,8 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
-from windtunnel.stats.paired import holm, paired_difference
+from windtunnel.stats.multiple_tests import holm
+from windtunnel.stats.paired import paired_difference
 from windtunnel.suites.pipeline_steps import axis_of
 
 ALPHA = 0.05
