@@ -130,7 +130,7 @@ def axis_spreads(run: ScoredRun) -> list[AxisSpread]:
         parts.setdefault(axis, measure.parts)
         spreads.setdefault(axis, {})[quantity] = _with_interval(measure)
     return [
-        AxisSpread(axis, len(parts[axis]), distinct_methods(observed, parts[axis]), spreads[axis])
+        AxisSpread(axis, len(parts[axis]), distinct_methods(run, observed, parts[axis]), spreads[axis])
         for axis in spreads
     ]
 

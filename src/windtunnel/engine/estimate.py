@@ -24,7 +24,7 @@ from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Sent
-from windtunnel.engine.pixels import PixelWork, numerics_of
+from windtunnel.engine.pixels import PixelWork
 from windtunnel.engine.process_start import single_threaded, start_uninterruptible
 from windtunnel.engine.scoring_jobs import LoadedScoring
 from windtunnel.engine.work import Work
@@ -178,7 +178,7 @@ def _predicting(works: Sequence[Work], models: Sequence[Model], images: Sequence
     try:
         for work, model in zip(works, models, strict=True):
             inputs = [work.pixels.fitted(image) for image in images]
-            for numerics, views in Counter(numerics_of(view) for view, _ in work.pixels.views).items():
+            for numerics, views in Counter(view.numerics for view, _ in work.pixels.views).items():
                 network = variant_of(model, numerics) if numerics else model
                 seconds += views * _seconds_per_image(network, inputs)
     except Exception:  # the model's own code; the run reports it

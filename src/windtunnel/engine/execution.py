@@ -29,7 +29,7 @@ from windtunnel.engine.estimate import (
 )
 from windtunnel.engine.executors import PROCESSES, Workers
 from windtunnel.engine.jobs import Advance, Needs, local_paths
-from windtunnel.engine.pixels import PixelWork, numerics_of
+from windtunnel.engine.pixels import PixelWork
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.process_start import opencv_on_one_thread
 from windtunnel.engine.rescoring import repaired_images
@@ -39,7 +39,6 @@ from windtunnel.engine.work import Work
 from windtunnel.models import ModelSource
 from windtunnel.models.numerics import variant_of
 from windtunnel.store.folder import RunFolder
-from windtunnel.suites.pipeline_steps import axis_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class PlannedRun:
     def work(self, *, strict: bool) -> Work:
         """What all its chunks have in common."""
         plan, model = self.plan, self.plan.model
-        numerics = dict.fromkeys(map(numerics_of, plan.conditions))
+        numerics = dict.fromkeys(condition.numerics for condition in plan.conditions)
         batches = {name: (variant_of(model, name) if name else model).batch for name in numerics}
         pixels = PixelWork(
             plan.dataset, plan.conditions, plan.canvas.geometry, model.preprocess.geometry, batches, plan.seed
@@ -335,11 +334,12 @@ def _refuse_failures(run: PlannedRun) -> None:
             raise UserError(
                 f"{image.sample.id}: {image.reason}. {option('strict', True)} stops at the first such image."
             )
+    other_arithmetic = {condition.name for condition in run.plan.conditions if condition.numerics}
     for chunk in run.plan.chunks:
         if repaired_images(run.plan, run.target, chunk):
             continue
         for row in run.target.failures(chunk.name):
-            if axis_of(row["condition"]) == "numerics" and row["status"] == "not_finite":
+            if row["condition"] in other_arithmetic and row["status"] == "not_finite":
                 continue
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "

@@ -7,13 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from windtunnel.analysis.deployment import AxisSpread, ReplacedStep, StepCost
+from windtunnel.core.conditions import NUMERICS
 
 AXIS_TITLES = {
     "decode": "decoder",
     "resize": "resizer",
     "geometry": "geometry",
     "colour": "colour handling",
-    "numerics": "numerics",
+    NUMERICS: "numerics",
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from windtunnel.analysis.deployment import axis_spreads, replaced_steps
+from windtunnel.core.conditions import NUMERICS
 from windtunnel.core.images import Image
 from windtunnel.metrics.clean_comparison import flipped
 from windtunnel.metrics.pipeline_steps import reference_of, step_columns
@@ -261,7 +262,7 @@ def _markdown_spread(row: dict[str, Any]) -> list[str]:
 
 def pixels_text(row: dict[str, Any]) -> str:
     """The pixel change of a step: mean and largest difference in grey levels."""
-    if row["axis"] == "numerics":
+    if row["axis"] == NUMERICS:
         lost = f"; no finite prediction on {row['not_finite']:,} images" if row["not_finite"] else ""
         return f"0 (other arithmetic){lost}"
     if row["identical"]:
