@@ -38,7 +38,7 @@ BUDGET_SECONDS = 1.5
 # The same, including what only the first use of a condition costs, such as imports and compilation.
 LIMIT_SECONDS = 8.0
 # The number of images that a probe uses, spread evenly over the data.
-IMAGES = 3
+PROBED_IMAGES = 3
 # Below this many timed predictions, or this share of timed conditions, an estimate is called rough.
 FEW_PREDICTIONS = 10
 FEW_CONDITIONS = 0.5
@@ -108,7 +108,7 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], workers: int, *, fed
 def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
     """The images that a probe uses."""
     readable = [image for image in images if image.status == "ok"]
-    places = sorted({len(readable) * place // IMAGES for place in range(IMAGES)})
+    places = sorted({len(readable) * place // PROBED_IMAGES for place in range(PROBED_IMAGES)})
     return tuple(readable[place] for place in places if readable)
 
 
