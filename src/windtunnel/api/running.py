@@ -277,7 +277,7 @@ def include_plugins(files: Iterable[str | Path]) -> None:
 
 
 def check_free(folder: str | Location) -> None:
-    """Refuse a run folder that another process is writing to."""
+    """Refuse a run folder that cannot be written or contains other files than a run."""
     RunFolder(location_of(folder)).check_free()
 
 

@@ -80,7 +80,7 @@ class PlannedRun:
         return len(chunk.images) * self.plan.views
 
     def is_done(self, chunk: Chunk) -> bool:
-        """Whether a chunk is stored, and would be stored so again."""
+        """Whether the shard of a chunk is complete, and none of its unreadable images is readable now."""
         done = self.target.has_shard(chunk.name, self.rows(chunk), self.plan.task)
         return done and not repaired_images(self.plan, self.target, chunk)
 
