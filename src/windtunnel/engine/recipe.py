@@ -79,6 +79,7 @@ def model_info(model: Model) -> ModelInfo:
         family=model.about.family,
         parameters=model.about.parameters,
         tags=tuple(model.about.tags),
+        own_arithmetic=model.own_arithmetic,
     )
 
 

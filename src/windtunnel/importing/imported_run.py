@@ -57,6 +57,7 @@ class GivenModel(Model):
     about: About = field(default_factory=About)
     portable: bool = False
     batch: int = 1
+    own_arithmetic: bool = True
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Refuse: there is no model to predict with."""
