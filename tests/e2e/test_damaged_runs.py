@@ -17,7 +17,7 @@ from PIL import Image
 import windtunnel
 from windtunnel.cli import main
 from windtunnel.report.sections.misclassified_images import worst_failures
-from windtunnel.store.files import LOCK_FILE
+from windtunnel.store.atomic_files import LOCK_FILE
 
 Damage = Callable[[Path], object]
 

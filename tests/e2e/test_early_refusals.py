@@ -286,7 +286,7 @@ def test_an_interruption_finishes_shards_and_says_how_much_is_stored(
         time.sleep(0.1)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert "Finishing the items in progress; Ctrl-C again stops at once." in said
+    assert "Finishing the work in progress; Ctrl-C again stops at once." in said
     stored = len(list(shards.glob("*.parquet"))) * 22
     last = said.splitlines()[-1]
     assert stored < 440 and last.startswith(f"stopped. {stored} of 440 predictions are stored in run"), said

@@ -23,8 +23,8 @@ from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
 from windtunnel.data import open_dataset
 from windtunnel.imaging.clips import encode_clip
-from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
+from windtunnel.make.set_writer import make
 from windtunnel.make.verification import verify
 from windtunnel.options import MakeOptions
 from windtunnel.sequences import REGISTRY

@@ -14,10 +14,11 @@ from click.testing import CliRunner, Result
 from scipy.stats import binom, hypergeom
 
 import windtunnel
-from windtunnel.analysis.plausibility import ALPHA, LEAST_SKILL, implausible
+from windtunnel.analysis.plausibility import LEAST_SKILL, implausible
 from windtunnel.cli import cli
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.data.demo import demo_model_path
+from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
 
 DECLARED = "preset = 'imagenet'\n"
@@ -224,7 +225,7 @@ def warned_sets(count: int, classes: int, skill: float, sets: int = 200) -> floa
         predicted = np.where(rng.uniform(size=count) < skill, labels, guesses).astype(np.int32)
         by_chance = right_by_chance(predicted, [(int(one),) for one in labels])
         right = int((predicted == labels).sum())
-        warned += probability_of_so_few(right, by_chance, LEAST_SKILL) <= ALPHA
+        warned += probability_of_so_few(right, by_chance, LEAST_SKILL) <= SIGNIFICANT
     return warned / sets
 
 

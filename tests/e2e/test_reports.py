@@ -152,6 +152,21 @@ def test_markdown_holds_the_headline_and_every_cell(demo: Path) -> None:
     assert (demo / "report.md").exists() is False, "printing writes nothing"
 
 
+def test_the_recipe_states_only_preprocessing_that_was_applied(demo: Path, table_run: windtunnel.Run) -> None:
+    of_file, of_callable = (
+        next(
+            line
+            for line in call("report", path, "--markdown").output.splitlines()
+            if "- preprocessing" in line
+        )
+        for path in (demo, table_run.path)
+    )
+    assert "divisor" in of_file and "by the model itself" not in of_file
+    assert (
+        of_callable.endswith("conversion to a tensor: by the model itself") and "divisor" not in of_callable
+    )
+
+
 def test_several_runs_make_one_page_and_leave_the_runs_alone(demo: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     windtunnel.run("demo", "demo", "demo", out=other, seed=1)

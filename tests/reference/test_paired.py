@@ -14,9 +14,9 @@ from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
 from windtunnel.stats.estimates import Shares, Symmetric
 from windtunnel.stats.intervals import clopper_pearson, variance_of_mean
 from windtunnel.stats.measure import Measure
+from windtunnel.stats.multiple_tests import holm
 from windtunnel.stats.paired import (
     estimate_difference,
-    holm,
     mcnemar,
     no_difference,
     paired_difference,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import windtunnel
 from tests.onnx_models import write_colour_model
 from windtunnel.core.errors import UserError
-from windtunnel.core.placement import Placement
 from windtunnel.models import Model
+from windtunnel.models.devices import asked_placement
 from windtunnel.models.memory import is_out_of_memory, predict_within_memory
 from windtunnel.models.numerics import variant_of
 
@@ -88,7 +88,7 @@ def test_a_device_that_does_not_exist_is_refused_with_what_may_be_given(onnx_fil
     ],
 )  # fmt: skip
 def test_one_device_has_one_name(given: str, short: str) -> None:
-    assert Placement.asked(given, None, None).device == short
+    assert asked_placement(given, None, None).device == short
 
 
 def test_other_mistakes_are_refused(onnx_file: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, holm_levels, images_to_decide, judge, worse
+from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, images_to_decide, judge, worse
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.core.errors import UserError
 from windtunnel.report.gate_outcome import sentence
 from windtunnel.stats.estimates import Symmetric
 from windtunnel.stats.measure import Measure
+from windtunnel.stats.multiple_tests import holm_levels
 from windtunnel.stats.paired import estimate_difference
 
 UNMODIFIED = ("native", "clean", "clean+jpeg:85")
@@ -138,7 +139,7 @@ def test_a_pool_is_the_mean_of_its_scores() -> None:
 def test_holms_levels_stop_at_the_first_that_stands() -> None:
     assert holm_levels([0.001, 0.9, 0.02], 0.05) == pytest.approx([0.05 / 3, 0.05, 0.05 / 2])
     assert holm_levels([0.03, 0.9, 0.04], 0.05) == pytest.approx([0.05 / 3, 0.05 / 3, 0.05 / 3])
-    assert holm_levels([]) == []
+    assert holm_levels([], 0.05) == []
 
 
 def test_outcomes_are_where_the_interval_lies() -> None:

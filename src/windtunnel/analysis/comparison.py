@@ -20,7 +20,8 @@ from windtunnel.metrics.comparability import arithmetic_note, why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
-from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
+from windtunnel.stats.multiple_tests import SIGNIFICANT, holm
+from windtunnel.stats.paired import Difference, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
 
 # Candidates for the headline score, by which models are ranked; the first available one is used.
@@ -34,7 +35,6 @@ HEADLINES: tuple[Key, ...] = (
 )
 # Metrics of a single condition: errors for corruptions, flips for sequences.
 PER_CONDITION = ("top1_error", "flip_probability")
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)

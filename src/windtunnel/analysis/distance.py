@@ -31,7 +31,7 @@ from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, path_and_part, stratified_subset
 from windtunnel.data.frame_sets import VIDEO
 from windtunnel.data.single_condition import StoredImages, open_images
-from windtunnel.engine.worker_processes import opencv_on_one_thread
+from windtunnel.engine.process_start import opencv_on_one_thread
 from windtunnel.imaging.geometry import Geometry, colour_step, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import check_size, pillow_quiet
 from windtunnel.imaging.resizers import resize

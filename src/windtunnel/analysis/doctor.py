@@ -29,7 +29,7 @@ from windtunnel.data import Dataset, group_sizes, one_per_group, require_column,
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.label_maps import read_map, without_images
 from windtunnel.data.survey import survey
-from windtunnel.engine.worker_processes import opencv_on_one_thread
+from windtunnel.engine.process_start import opencv_on_one_thread
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model
 from windtunnel.options.doctor import DoctorOptions

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from windtunnel.analysis.preprocess_grid import Order
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import CONFIDENCE
+from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.paired import mcnemar, shares_of_change, signed_rank
 
-ALPHA = 0.05
 # A small change of contrast raises confidence a little without better predictions: smaller mean gains of the
 # labels' log-probabilities, in nats, are ignored.
 LEAST_NATS = 0.05
@@ -108,7 +108,7 @@ def significantly_better(before: Trial, after: Trial, tried: int) -> bool:
     log-probabilities is at least `LEAST_NATS`. If geometries differ, the interval of the gain in accuracy is
     above `LEAST_GAIN`.
     """
-    if tried * p_value(before, after) >= ALPHA:
+    if tried * p_value(before, after) >= SIGNIFICANT:
         return False
     ahead = int(after.right.sum()) - int(before.right.sum())
     gained = log_probability_gain(before, after)
@@ -154,7 +154,7 @@ def indistinguishable(centre: Trial, chosen: Trial, trials: Sequence[Trial], tri
 def images_needed(tried: int) -> int:
     """The smallest number of images with which a change can be significant, if every label gains."""
     count = 1
-    while tried * signed_rank(np.arange(1.0, count + 1))[1] >= ALPHA:
+    while tried * signed_rank(np.arange(1.0, count + 1))[1] >= SIGNIFICANT:
         count += 1
     return count
 

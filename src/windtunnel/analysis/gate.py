@@ -37,6 +37,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.estimates import Estimate
 from windtunnel.stats.measure import Measure
+from windtunnel.stats.multiple_tests import holm_levels
 from windtunnel.stats.paired import estimate_difference, no_difference
 
 # All rules together may raise 5 % false alarms; tests at 4 % guarantee that despite approximations.
@@ -280,29 +281,14 @@ def _no_score(rule: Rule, joined: Joined) -> UserError:
 def judge(tests: Sequence[Trial]) -> list[Check]:
     """The outcome of every test; all together raise a false alarm at most 5 % of the time."""
     alarms = [_alarm(test) for test in tests]
-    levels = holm_levels(alarms)
+    levels = holm_levels(alarms, ALARM_LEVEL)
     return [_check(*each) for each in zip(tests, alarms, levels, strict=True)]
 
 
 def worse(tests: Sequence[Trial]) -> list[bool]:
     """Which tests are worse than their limit, without computing intervals."""
     alarms = [_alarm(test) for test in tests]
-    return [alarm <= level for alarm, level in zip(alarms, holm_levels(alarms), strict=True)]
-
-
-def holm_levels(p_values: Sequence[float], alpha: float = ALARM_LEVEL) -> list[float]:
-    """The level at which Holm's procedure tests each p: alpha/(m - j) in ascending order.
-
-    After the first p above its level nothing more is rejected: the rest have that level too.
-    """
-    levels = [alpha] * len(p_values)
-    stopped = 0.0
-    for place, index in enumerate(np.argsort(np.asarray(p_values), kind="stable")):
-        level = stopped or alpha / (len(p_values) - place)
-        levels[index] = level
-        if p_values[index] > level:
-            stopped = level
-    return levels
+    return [alarm <= level for alarm, level in zip(alarms, holm_levels(alarms, ALARM_LEVEL), strict=True)]
 
 
 def _test(rule: Rule, keys: Sequence[Key], joined: Joined) -> Trial:

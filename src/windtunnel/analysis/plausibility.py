@@ -12,9 +12,9 @@ from windtunnel.core.records import RunInfo
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.options.command_line import as_option
+from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
 
-ALPHA = 0.05
 # Skill below this is near chance (0 is the level of shuffled labels, 1 is every image correct). It is above 0
 # because outputs shifted by one still match neighbouring ImageNet classes more often than shuffled labels do.
 LEAST_SKILL = 0.15
@@ -63,7 +63,7 @@ def chance_of(
 
 def is_near_chance(right: int, by_chance: NDArray[np.float64]) -> bool:
     """Whether the skill of predictions is surely below LEAST_SKILL."""
-    return probability_of_so_few(right, by_chance, LEAST_SKILL) <= ALPHA
+    return probability_of_so_few(right, by_chance, LEAST_SKILL) <= SIGNIFICANT
 
 
 def _near_chance(run: ScoredRun) -> str:
@@ -99,6 +99,6 @@ def _near_chance(run: ScoredRun) -> str:
     return (
         f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "
         f"{count:,} {judged} are correct, {source} {by_chance.sum():,.1f} on average, and the model's "
-        f"skill is below {LEAST_SKILL} with {100 * (1 - ALPHA):.0f} % confidence (0 is chance, 1 is all "
-        f"correct). {cause}: run {doctor_command(run.info)} before using any score."
+        f"skill is below {LEAST_SKILL} with {100 * (1 - SIGNIFICANT):.0f} % confidence (0 is chance, 1 is "
+        f"all correct). {cause}: run {doctor_command(run.info)} before using any score."
     )

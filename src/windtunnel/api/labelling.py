@@ -8,7 +8,7 @@ from pathlib import Path
 from windtunnel.core.errors import UserError
 from windtunnel.data.wordnet import LeafMap, map_leaves, read_is_a, read_targets
 from windtunnel.published.imagenet import imagenet_names
-from windtunnel.store.files import write_whole
+from windtunnel.store.atomic_files import write_whole
 
 
 @dataclass(frozen=True)

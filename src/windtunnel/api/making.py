@@ -11,9 +11,9 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.manifest import Manifest
-from windtunnel.engine.executors import Workers, checked_executor, usable_workers
-from windtunnel.make.executor import check_target, make
+from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.make.plan import MakePlan, plan_make
+from windtunnel.make.set_writer import check_target, make
 from windtunnel.make.verification import Verification, verify
 from windtunnel.options import MakeOptions
 from windtunnel.suites.inclusion import include_files
@@ -59,17 +59,12 @@ class PreparedSet:
     @property
     def workers(self) -> int:
         """The number of workers: as requested, or one per processor core; at most one per chunk."""
-        asked, portable = self.options, self.plan.dataset.portable
-        return usable_workers(
-            len(self.plan.chunks), asked.workers, asked.executor, asked.address, portable=portable
-        )
+        return usable_workers(len(self.plan.chunks), self.options, portable=self.plan.dataset.portable)
 
     @property
     def default_workers(self) -> int:
         """The number of workers in Python: as requested, else one, or all of a named executor."""
-        if self.options.workers is not None:
-            return self.options.workers
-        return 1 if self.options.executor is None else self.workers
+        return python_workers(len(self.plan.chunks), self.options, portable=self.plan.dataset.portable)
 
     def make(self, workers: int, progress: Progress = silent, checking: Progress = silent) -> Manifest:
         """Write missing and damaged chunks; `checking` counts stored chunks that were verified."""

@@ -15,8 +15,8 @@ from windtunnel.core.registry import included_files
 from windtunnel.core.wording import seconds_in
 from windtunnel.data import Dataset
 from windtunnel.data.survey import first_size
-from windtunnel.engine.cost import PROBED_IMAGES, affordable_images
-from windtunnel.engine.estimate import Expected
+from windtunnel.engine.cost import affordable_images
+from windtunnel.engine.estimate import PROBED_IMAGES, Expected
 from windtunnel.engine.execution import (
     PlannedRun,
     execute,
@@ -24,7 +24,7 @@ from windtunnel.engine.execution import (
     probe_time,
     refuse_unshareable,
 )
-from windtunnel.engine.executors import Workers, checked_executor, usable_workers
+from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.engine.plan import Plan, for_path, make_plan
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.options import RunOptions
@@ -132,17 +132,14 @@ class PreparedRuns:
     @property
     def workers(self) -> int:
         """The number of workers: as requested, or one per processor core; at most one per shard."""
-        asked, plan = self.options, self.runs[0].plan
-        return usable_workers(
-            len(plan.chunks), asked.workers, asked.executor, asked.address, portable=plan.dataset.portable
-        )
+        plan = self.runs[0].plan
+        return usable_workers(len(plan.chunks), self.options, portable=plan.dataset.portable)
 
     @property
     def default_workers(self) -> int:
         """The number of workers in Python: as requested, else one, or all of a named executor."""
-        if self.options.workers is not None:
-            return self.options.workers
-        return 1 if self.options.executor is None else self.workers
+        plan = self.runs[0].plan
+        return python_workers(len(plan.chunks), self.options, portable=plan.dataset.portable)
 
     def expected_time(self) -> Expected | None:
         """The expected time of the remaining work, measured on a few images."""
@@ -251,8 +248,7 @@ def _within_budget(
         return options.with_changes({"subset": begun})
     count = probed.default_workers
     if all_workers:
-        portable = dataset.portable
-        count = usable_workers(total, options.workers, options.executor, options.address, portable=portable)
+        count = usable_workers(total, options, portable=dataset.portable)
     workers = Workers(count, options.executor, options.address)
     probe, fed = probe_time(probed.runs, workers, included_files())
     if probe is None:
@@ -281,7 +277,7 @@ def include_plugins(files: Iterable[str | Path]) -> None:
 
 
 def check_free(folder: str | Location) -> None:
-    """Refuse a run folder that another process is writing to."""
+    """Refuse a run folder that cannot be written or contains other files than a run."""
     RunFolder(location_of(folder)).check_free()
 
 

@@ -22,7 +22,7 @@ from windtunnel.report.gallery import write_gallery
 from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import Perturbation
-from windtunnel.store.files import write_whole
+from windtunnel.store.atomic_files import write_whole
 from windtunnel.suites.golden_digests import golden_digest, golden_image
 from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.units import find_unit, unit_names

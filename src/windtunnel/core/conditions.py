@@ -12,6 +12,8 @@ from typing import Any, Literal
 from windtunnel.core.images import Stage
 
 Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
+# The axis of pipeline steps that change the arithmetic of the network, and no pixel.
+NUMERICS = "numerics"
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,12 @@ class Condition:
     def is_pipeline_step(self) -> bool:
         """Whether it replaces one step of the deployment pipeline."""
         return self.kind == "pipeline"
+
+    @property
+    def numerics(self) -> str:
+        """The arithmetic that it asks of the network, such as `float16`; "" for the network's own."""
+        axis, _, value = self.unit.partition("=")
+        return value if self.is_pipeline_step and axis == NUMERICS else ""
 
     @property
     def is_corrupted(self) -> bool:

@@ -1,8 +1,9 @@
-"""Libraries of extras: imported on demand; if one is missing, the error gives the install command."""
+"""Installed libraries: their versions, and those of extras, which are imported on demand."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from typing import Any
 
 from windtunnel.core.errors import UserError
@@ -38,3 +39,11 @@ def load_extra(library: str, what: str) -> Any:
 def install(library: str, *options: str) -> str:
     """The command that installs a library, of an extra or of a third-party plug-in."""
     return " ".join(("pip install", *options, f"'{REQUIREMENTS.get(library, library)}'"))
+
+
+def installed_version(library: str) -> str:
+    """A library's version; "unknown" for a library of a third-party plug-in that is not a package."""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

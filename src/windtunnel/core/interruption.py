@@ -1,4 +1,4 @@
-"""Stopping on request: the first signal lets the items in progress finish, the second stops at once."""
+"""Stopping on request: the first signal lets the work in progress finish, the second stops at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-NOTICE = b"\nFinishing the items in progress; Ctrl-C again stops at once.\n"
+NOTICE = b"\nFinishing the work in progress; Ctrl-C again stops at once.\n"
 
 _received: list[int] = []
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-
-from windtunnel.core.errors import UserError
-from windtunnel.core.option_names import option
 
 AUTO, CPU = "auto", "cpu"
 PRECISIONS = ("float32", "float16", "bfloat16")
 DEFAULT_PRECISION = PRECISIONS[0]
-# ONNX Runtime's providers for the devices that have a short name.
-PROVIDERS = {"cuda": "CUDAExecutionProvider", "mps": "CoreMLExecutionProvider"}
-CPU_PROVIDER = "CPUExecutionProvider"
 # Images in one call on an accelerator, unless the user or the graph says otherwise.
 ACCELERATOR_BATCH = 64
-
-_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
-_PROVIDERS = re.compile(r"[A-Za-z]+ExecutionProvider(,[A-Za-z]+ExecutionProvider)*")
 
 
 @dataclass(frozen=True)
@@ -35,20 +25,6 @@ class Placement:
     device: str = AUTO
     precision: str | None = None
     batch: int | None = None
-
-    @classmethod
-    def asked(cls, device: str, precision: str | None, batch: int | None) -> Placement:
-        """The placement that a user asks for; providers that have a short name get it."""
-        if not (_DEVICE.fullmatch(device) or _PROVIDERS.fullmatch(device)):
-            raise UserError(
-                f"{option('device')} is '{device}'; give auto, cpu, cuda, cuda:1, mps, or ONNX Runtime's "
-                "execution providers, such as TensorrtExecutionProvider,CUDAExecutionProvider."
-            )
-        if precision not in (None, *PRECISIONS):
-            raise UserError(f"{option('precision')} is '{precision}'; give {', '.join(PRECISIONS)}.")
-        if batch is not None and batch < 1:
-            raise UserError(f"{option('batch')} is {batch}; give at least 1 image.")
-        return cls(_short_name(device), precision, batch)
 
     @property
     def kind(self) -> str:
@@ -81,10 +57,3 @@ class Placement:
     def batch_size(self, on_cpu: int) -> int:
         """Images in one call, for a model that takes `on_cpu` of them on the CPU."""
         return self.batch or (ACCELERATOR_BATCH if self.accelerated else on_cpu)
-
-
-def _short_name(device: str) -> str:
-    """`cuda` for its only provider, and so on; ONNX Runtime always adds the CPU at the end."""
-    providers = device.removesuffix(f",{CPU_PROVIDER}")
-    names = {CPU_PROVIDER: CPU} | {provider: name for name, provider in PROVIDERS.items()}
-    return names.get(providers, providers)

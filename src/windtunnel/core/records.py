@@ -240,7 +240,14 @@ class Recipe(Record, frozen=True):
 
 
 class ModelInfo(Record, frozen=True):
-    """Further facts about a model."""
+    """Further facts about a model.
+
+    Attributes:
+        preprocess_from: where its preprocessing was declared.
+        preprocess_assumed: whether nothing was declared, and the default was used.
+        outputs_from: `declared` or `probed`.
+        own_arithmetic: whether it converts pixels itself, so that the recipe's `tensor` was not applied.
+    """
 
     name: str
     preprocess_from: str
@@ -250,6 +257,7 @@ class ModelInfo(Record, frozen=True):
     family: str
     parameters: int
     tags: tuple[str, ...]
+    own_arithmetic: bool = False
 
 
 class DataInfo(Record, frozen=True):

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.file_digests import named_files_digest
 from windtunnel.core.seeding import digest64
 
 
@@ -34,6 +35,20 @@ class Plugin:
         @property
         def name(self) -> str:
             """The name that users write."""
+
+    @cached_property
+    def is_shipped(self) -> bool:
+        """Whether its code comes with windtunnel: its function, or else its class."""
+        return str(getattr(self, "function", type(self)).__module__).startswith("windtunnel.")
+
+    def refuse_incomplete(self, facts: Iterable[str], missing: Iterable[str] = ()) -> None:
+        """Refuse a plug-in that does not declare one of the facts, or something else that is `missing`."""
+        lacking = [*(fact for fact in facts if not getattr(self, fact)), *missing]
+        if lacking:
+            raise UserError(
+                f"The {_registry_of(self).kind} '{self.name or type(self).__name__}' declares no "
+                f"{', '.join(lacking)}; see CONTRIBUTING.md."
+            )
 
 
 P = TypeVar("P", bound=Plugin)
@@ -183,24 +198,10 @@ def included_files() -> tuple[Path, ...]:
     return tuple(path for path in _INCLUDED if path.is_file())
 
 
-def is_shipped(function: Callable[..., object]) -> bool:
-    """Whether a plug-in's function comes with windtunnel."""
-    return function.__module__.startswith("windtunnel.")
-
-
 def file_of(function: Callable[..., object]) -> dict[str, str]:
     """The name and digest of the file that defines a function: the identity of a third-party plug-in."""
     path = Path(inspect.getfile(function))
-    return {path.name: files_digest([path])}
-
-
-def files_digest(paths: Iterable[Path]) -> str:
-    """Digest of the names and contents of files."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in paths:
-        if path.is_file():
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+    return {path.name: named_files_digest([path])}
 
 
 def _package_of(entry: importlib.metadata.EntryPoint) -> str:

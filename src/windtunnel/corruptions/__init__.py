@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.file_digests import named_files_digest
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.registry import Plugin, Registry, file_of, files_digest, is_shipped
+from windtunnel.core.registry import Plugin, Registry, file_of
 from windtunnel.core.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
@@ -125,11 +126,6 @@ class Corruption(Plugin):
         return corrupted if is_rgb else corrupted[:, :, 0].reshape(image.shape)
 
     @cached_property
-    def is_shipped(self) -> bool:
-        """Whether the unit is part of the package."""
-        return is_shipped(self.function)
-
-    @cached_property
     def _kind(self) -> str:
         return f"corruption/{self.name}"
 
@@ -150,7 +146,7 @@ class Corruption(Plugin):
                 raise unknown_name(f"setting of {self.name}", name, self.settings)
             path = Path(value)
             files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
-            digests[name] = files_digest(files) if files else value
+            digests[name] = named_files_digest(files) if files else value
         if self.check and settings:
             self.check(**settings)
         return digests

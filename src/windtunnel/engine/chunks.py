@@ -10,6 +10,12 @@ from windtunnel.core.samples import Surveyed
 
 T = TypeVar("T")
 
+# Predictions per shard: an interruption loses some seconds of work, and files stay small.
+PREDICTIONS_PER_SHARD = 2048
+MAX_CHUNK = 512
+# Small datasets have smaller shards, so that workers share them evenly.
+MIN_SHARDS = 16
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -39,3 +45,8 @@ class RunChunk(Chunk):
     def of(self, works: Sequence[T]) -> list[T]:
         """The works, models or other things of the runs whose shard is missing."""
         return [works[run] for run in self.runs]
+
+
+def chunk_size(images: int, views: int) -> int:
+    """Images per shard of a run; independent of the number of workers."""
+    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))

@@ -14,8 +14,6 @@ from windtunnel.engine.plan import Plan
 SHARD_BYTES = 6_000
 ROW_BYTES = 60
 OUTPUT_BYTES = 4
-# The most images that a probe can use.
-PROBED_IMAGES = 3
 # Subsets that a budget chooses from: coarse, so that the same command chooses the same subset again.
 SIZES: tuple[int, ...] = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))
 

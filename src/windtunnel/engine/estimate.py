@@ -24,10 +24,10 @@ from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Sent
-from windtunnel.engine.pixels import PixelWork, numerics_of
+from windtunnel.engine.pixels import PixelWork
+from windtunnel.engine.process_start import single_threaded, start_uninterruptible
 from windtunnel.engine.scoring_jobs import LoadedScoring
 from windtunnel.engine.work import Work
-from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, load_model
 from windtunnel.models.memory import predict_within_memory
@@ -38,7 +38,7 @@ BUDGET_SECONDS = 1.5
 # The same, including what only the first use of a condition costs, such as imports and compilation.
 LIMIT_SECONDS = 8.0
 # The number of images that a probe uses, spread evenly over the data.
-IMAGES = 3
+PROBED_IMAGES = 3
 # Below this many timed predictions, or this share of timed conditions, an estimate is called rough.
 FEW_PREDICTIONS = 10
 FEW_CONDITIONS = 0.5
@@ -108,7 +108,7 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], workers: int, *, fed
 def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
     """The images that a probe uses."""
     readable = [image for image in images if image.status == "ok"]
-    places = sorted({len(readable) * place // IMAGES for place in range(IMAGES)})
+    places = sorted({len(readable) * place // PROBED_IMAGES for place in range(PROBED_IMAGES)})
     return tuple(readable[place] for place in places if readable)
 
 
@@ -178,7 +178,7 @@ def _predicting(works: Sequence[Work], models: Sequence[Model], images: Sequence
     try:
         for work, model in zip(works, models, strict=True):
             inputs = [work.pixels.fitted(image) for image in images]
-            for numerics, views in Counter(numerics_of(view) for view, _ in work.pixels.views).items():
+            for numerics, views in Counter(view.numerics for view, _ in work.pixels.views).items():
                 network = variant_of(model, numerics) if numerics else model
                 seconds += views * _seconds_per_image(network, inputs)
     except Exception:  # the model's own code; the run reports it

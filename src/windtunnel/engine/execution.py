@@ -29,17 +29,16 @@ from windtunnel.engine.estimate import (
 )
 from windtunnel.engine.executors import PROCESSES, Workers
 from windtunnel.engine.jobs import Advance, Needs, local_paths
-from windtunnel.engine.pixels import PixelWork, numerics_of
+from windtunnel.engine.pixels import PixelWork
 from windtunnel.engine.plan import Plan
+from windtunnel.engine.process_start import opencv_on_one_thread
 from windtunnel.engine.rescoring import repaired_images
 from windtunnel.engine.scoring_jobs import LiveScoring, LoadedScoring, unpacked
 from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.engine.work import Work
-from windtunnel.engine.worker_processes import opencv_on_one_thread
 from windtunnel.models import ModelSource
 from windtunnel.models.numerics import variant_of
 from windtunnel.store.folder import RunFolder
-from windtunnel.suites.pipeline_steps import axis_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class PlannedRun:
     def work(self, *, strict: bool) -> Work:
         """What all its chunks have in common."""
         plan, model = self.plan, self.plan.model
-        numerics = dict.fromkeys(map(numerics_of, plan.conditions))
+        numerics = dict.fromkeys(condition.numerics for condition in plan.conditions)
         batches = {name: (variant_of(model, name) if name else model).batch for name in numerics}
         pixels = PixelWork(
             plan.dataset, plan.conditions, plan.canvas.geometry, model.preprocess.geometry, batches, plan.seed
@@ -81,7 +80,7 @@ class PlannedRun:
         return len(chunk.images) * self.plan.views
 
     def is_done(self, chunk: Chunk) -> bool:
-        """Whether a chunk is stored, and would be stored so again."""
+        """Whether the shard of a chunk is complete, and none of its unreadable images is readable now."""
         done = self.target.has_shard(chunk.name, self.rows(chunk), self.plan.task)
         return done and not repaired_images(self.plan, self.target, chunk)
 
@@ -335,11 +334,12 @@ def _refuse_failures(run: PlannedRun) -> None:
             raise UserError(
                 f"{image.sample.id}: {image.reason}. {option('strict', True)} stops at the first such image."
             )
+    other_arithmetic = {condition.name for condition in run.plan.conditions if condition.numerics}
     for chunk in run.plan.chunks:
         if repaired_images(run.plan, run.target, chunk):
             continue
         for row in run.target.failures(chunk.name):
-            if axis_of(row["condition"]) == "numerics" and row["status"] == "not_finite":
+            if row["condition"] in other_arithmetic and row["status"] == "not_finite":
                 continue
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "

@@ -26,7 +26,7 @@ from windtunnel.core.interruption import ignore_signals, stop_requested
 from windtunnel.engine.chunks import RunChunk
 from windtunnel.engine.jobs import Sent, worker_error
 from windtunnel.engine.pixels import Batch, Buffer, Event, PixelWork, make_batches
-from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
+from windtunnel.engine.process_start import single_threaded, start_uninterruptible
 
 # Batches that a worker may finish ahead of the owner.
 AHEAD = 3

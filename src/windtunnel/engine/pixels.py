@@ -20,7 +20,6 @@ from windtunnel.engine.images import Source
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
-from windtunnel.suites.pipeline_steps import axis_of, value_of
 
 TOO_LARGE = ImageError("too_large", "there is not enough memory for this condition")
 
@@ -62,16 +61,11 @@ class PixelWork:
 
     def numerics(self, place: int) -> str:
         """The arithmetic that the network of a row runs in; "" for its own."""
-        return numerics_of(self.views[place % len(self.views)][0])
+        return self.views[place % len(self.views)][0].numerics
 
     def fitted(self, image: Image) -> Image:
         """The image at the model's input size."""
         return fitted(image, self.native)
-
-
-def numerics_of(condition: Condition) -> str:
-    """The arithmetic that a condition asks of a network; "" for its own."""
-    return value_of(condition.unit) if axis_of(condition.unit) == "numerics" else ""
 
 
 def fitted(image: Image, native: Geometry) -> Image:
@@ -203,7 +197,7 @@ class _PixelStage:
                     place = self._place(run, condition, number, frame)
                     if condition.is_pipeline_step:
                         yield from self._differences(run, place, image, source)
-                    yield from self._add(run, numerics_of(condition), place, input_image)
+                    yield from self._add(run, condition.numerics, place, input_image)
                 frame += 1
         except (ImageError, MemoryError) as error:
             reason = error if isinstance(error, ImageError) else TOO_LARGE

@@ -26,7 +26,7 @@ from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_col
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.survey import survey
-from windtunnel.engine.chunks import Chunk
+from windtunnel.engine.chunks import Chunk, chunk_size
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
 from windtunnel.options.doctor import options_for_doctor
@@ -36,12 +36,6 @@ from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
-
-# Predictions per shard: an interruption loses some seconds of work, and files stay small.
-PREDICTIONS_PER_SHARD = 2048
-MAX_CHUNK = 512
-# Small datasets have smaller shards, so that workers share them evenly.
-MIN_SHARDS = 16
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -326,11 +320,6 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
             )
         settings.setdefault(unit, {})[name] = value
     return settings
-
-
-def chunk_size(images: int, views: int) -> int:
-    """Images per shard; independent of the number of workers."""
-    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))
 
 
 def for_path(text: str) -> str:

@@ -5,7 +5,6 @@ This module is imported on every node; it does not import Ray.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import pickle
 import socket
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.extras import installed_version
 from windtunnel.engine.jobs import ItemFunction, Job, Sent, worker_error
 
 # What a call of a worker returns: a result, or the error that ends the work.
@@ -70,7 +70,7 @@ class RayWorker:
             _check_node(setup, mark)
             job: Job[Any] = setup.sent.received()
             self._do = job.begin()
-            from windtunnel.engine.worker_processes import single_threaded
+            from windtunnel.engine.process_start import single_threaded
 
             single_threaded()
         except Exception as error:  # must reach the caller in words
@@ -114,16 +114,9 @@ def _check_node(setup: Setup, mark: Path | None) -> None:
             "folder on a file system that all nodes share."
         )
     for library, version in setup.versions.items():
-        installed = _version(library)
+        installed = installed_version(library)
         if installed != version:
             raise UserError(
                 f"{library} is {installed} on {node} and {version} on this machine, so results would differ. "
                 "Install the same versions on all nodes."
             )
-
-
-def _version(library: str) -> str:
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"

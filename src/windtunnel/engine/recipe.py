@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections import Counter
 from collections.abc import Sequence
 
 from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.extras import installed_version
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
@@ -79,6 +79,7 @@ def model_info(model: Model) -> ModelInfo:
         family=model.about.family,
         parameters=model.about.parameters,
         tags=tuple(model.about.tags),
+        own_arithmetic=model.own_arithmetic,
     )
 
 
@@ -98,12 +99,4 @@ def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
     """The versions of windtunnel and of the libraries that determine pixels and predictions."""
     more = [name for condition in conditions for name in kind_of(condition).libraries(condition)]
     names = dict.fromkeys(("windtunnel", *LIBRARIES, *more))
-    return {name: _version(name) for name in names}
-
-
-def _version(library: str) -> str:
-    """A library's version; "unknown" for a library of a third-party plug-in that PyPI does not have."""
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+    return {name: installed_version(name) for name in names}

@@ -9,7 +9,7 @@ from pathlib import Path
 from windtunnel.core.conditions import Condition
 from windtunnel.core.interruption import ignore_signals
 from windtunnel.engine.condition_kinds import warm_up
-from windtunnel.engine.worker_processes import start_uninterruptible
+from windtunnel.engine.process_start import start_uninterruptible
 from windtunnel.suites.inclusion import include_files
 
 

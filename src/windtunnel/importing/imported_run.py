@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
+from windtunnel.core.file_digests import file_digest
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
 from windtunnel.core.locations import Location, local_path, location_of
 from windtunnel.core.option_names import option
@@ -57,6 +57,7 @@ class GivenModel(Model):
     about: About = field(default_factory=About)
     portable: bool = False
     batch: int = 1
+    own_arithmetic: bool = True
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Refuse: there is no model to predict with."""
@@ -172,7 +173,7 @@ def _model(
     outputs: str | None,
     known: Sequence[str] = (),
 ) -> GivenModel:
-    fingerprint = _digest(file.path)
+    fingerprint = file_digest(file.path)
     if file.layout.outputs == TOP_K:
         # Names that the data does not have are further classes, without images.
         extra = sorted(set(summary.names) - set(space.classes))
@@ -199,11 +200,6 @@ def _model(
     if not kind:
         kind, how = probe_outputs(next(file.blocks()).values), "probed"
     return GivenModel(file.path.name, fingerprint, file.layout.classes, file.width, kind, how)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def resolve(conditions: Sequence[Condition]) -> dict[str, int]:

@@ -25,7 +25,7 @@ from windtunnel.data.manifest import checksum
 from windtunnel.imaging.crops import training_view
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_image
-from windtunnel.store.files import write_whole
+from windtunnel.store.atomic_files import write_whole
 
 # The axes that name the folders: only these steps have folders.
 NAMED_AXES = ("decode", "resize")

@@ -26,7 +26,7 @@ from windtunnel.data.precomputed_clips import name_of
 from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
 from windtunnel.sequences import sequence_of
-from windtunnel.store.files import write_whole
+from windtunnel.store.atomic_files import write_whole
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.intervals import Groups
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.spread import noise_variance, range_interval, std_interval
-from windtunnel.suites.pipeline_steps import axis_of
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -44,8 +43,8 @@ def reference_of(seen: Observed) -> str:
 
 def identical_steps(run: ScoredRun, seen: Observed) -> set[str]:
     """The steps that changed no pixel of any image, apart from numerics, which never change pixels."""
-    columns = [column for column in step_columns(run) if axis_of(seen.conditions[column]) != "numerics"]
-    return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
+    steps = {seen.conditions[column]: column for column in step_columns(run)}
+    return {step for step in steps.keys() - _numerics(run) if (seen.pixel_change[:, steps[step]] == 0).all()}
 
 
 def step_note(step: str, same: set[str]) -> str:
@@ -53,19 +52,24 @@ def step_note(step: str, same: set[str]) -> str:
     return f"; {IDENTICAL}" if step in same else ""
 
 
-def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
+def distinct_methods(run: ScoredRun, seen: Observed, parts: Sequence[str]) -> int:
     """Number of distinct methods of an axis; the first is the canvas's.
 
     Methods count as the same if their mean and largest pixel difference from the canvas are equal on every
     image. Numerics always count as distinct.
     """
     steps = [seen.column(part) for part in parts[1:]]
-    if axis_of(parts[1]) == "numerics":
+    if parts[1] in _numerics(run):
         return len(parts)
     differences = [np.zeros((2, len(seen.ids)))]
     differences += [np.stack([seen.pixel_change[:, step], seen.pixel_change_max[:, step]]) for step in steps]
     known = [values.tobytes() for values in differences if not np.isnan(values).any()]
     return len(set(known)) + len(differences) - len(known)
+
+
+def _numerics(run: ScoredRun) -> set[str]:
+    """The names of the conditions that change the arithmetic of the network."""
+    return {condition.name for condition in run.conditions if condition.numerics}
 
 
 def with_noise(right: NDArray[np.bool_], groups: Groups) -> NDArray[np.float64]:

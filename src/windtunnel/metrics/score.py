@@ -133,7 +133,7 @@ def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     """The measures that a metric's function returns, checked if the metric is user-defined."""
     metric, score = _metric(asked), asked.partition(":")[2]
     given = {"only": score} if score else {}
-    if metric.name in REGISTRY.shipped():
+    if metric.is_shipped:
         return list(metric.function(run, seen, **given))
     file = Path(inspect.getfile(metric.function)).name
     try:

@@ -17,6 +17,7 @@ from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, Placement
 from windtunnel.core.records import DEFAULT_TASK
+from windtunnel.models.devices import asked_placement
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
 from windtunnel.published.imagenet import imagenet_1k
@@ -179,7 +180,7 @@ def load_model(
         precision: `float32`, `float16` or `bfloat16`, for torch modules.
         batch: images in one call.
     """
-    return _loaded(model, preprocess, data_size, Placement.asked(device, precision, batch))
+    return _loaded(model, preprocess, data_size, asked_placement(device, precision, batch))
 
 
 def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, placement: Placement) -> Model:

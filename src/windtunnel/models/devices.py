@@ -1,15 +1,19 @@
-"""Devices that torch and ONNX Runtime have here."""
+"""Devices that users ask for, and those that torch and ONNX Runtime have here."""
 
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option, spelled
-from windtunnel.core.placement import CPU, CPU_PROVIDER, PROVIDERS, Placement
+from windtunnel.core.placement import CPU, PRECISIONS, Placement
 
 LOGGER = logging.getLogger(__name__)
+# ONNX Runtime's providers for the devices that have a short name.
+PROVIDERS = {"cuda": "CUDAExecutionProvider", "mps": "CoreMLExecutionProvider"}
+CPU_PROVIDER = "CPUExecutionProvider"
 # Products in full float32 rather than TensorFloat-32, and algorithms that do not depend on timing.
 CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
 # Not the neural engine, which computes in half precision.
@@ -17,6 +21,30 @@ COREML_OPTIONS = {"MLComputeUnits": "CPUAndGPU"}
 PROVIDER_OPTIONS = {PROVIDERS["cuda"]: CUDA_OPTIONS, PROVIDERS["mps"]: COREML_OPTIONS}
 
 Provider = tuple[str, dict[str, str]]
+
+_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
+_PROVIDERS = re.compile(r"[A-Za-z]+ExecutionProvider(,[A-Za-z]+ExecutionProvider)*")
+
+
+def asked_placement(device: str, precision: str | None, batch: int | None) -> Placement:
+    """The placement that a user asks for; providers that have a short name get it."""
+    if not (_DEVICE.fullmatch(device) or _PROVIDERS.fullmatch(device)):
+        raise UserError(
+            f"{option('device')} is '{device}'; give auto, cpu, cuda, cuda:1, mps, or ONNX Runtime's "
+            "execution providers, such as TensorrtExecutionProvider,CUDAExecutionProvider."
+        )
+    if precision not in (None, *PRECISIONS):
+        raise UserError(f"{option('precision')} is '{precision}'; give {', '.join(PRECISIONS)}.")
+    if batch is not None and batch < 1:
+        raise UserError(f"{option('batch')} is {batch}; give at least 1 image.")
+    return Placement(_short_name(device), precision, batch)
+
+
+def _short_name(device: str) -> str:
+    """`cuda` for its only provider, and so on; ONNX Runtime always adds the CPU at the end."""
+    providers = device.removesuffix(f",{CPU_PROVIDER}")
+    names = {CPU_PROVIDER: CPU} | {provider: name for name, provider in PROVIDERS.items()}
+    return names.get(providers, providers)
 
 
 def execution_providers(placement: Placement) -> list[Provider]:

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, local_files
 from windtunnel.core.option_names import option
-from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, PROVIDERS, Placement
+from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
 from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_images
-from windtunnel.models.devices import execution_providers, refuse_fallback, warn_of_cpu
-from windtunnel.models.kinds import SHIPPED_FORMS, file_digest
+from windtunnel.models.devices import PROVIDERS, execution_providers, refuse_fallback, warn_of_cpu
+from windtunnel.models.kinds import SHIPPED_FORMS
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
 # Larger batches take longer per image on one thread, and more memory for activations.

@@ -12,6 +12,8 @@ objectnet_113.csv ObjectNet's folders that overlap with ImageNet, and the ids th
 vid_classes.csv, ytbb_classes.csv  ImageNet classes of each class of the two video sets
 c_bar_strengths.csv  strengths by which ImageNet-C-bar's script names its severity folders
 stored_corruptions.csv  the corruptions of published sets that are read, not made
+set_codecs.csv    how the published corrupted sets were stored, by edition: CIFAR-10-C is lossless arrays, the
+                  others JPEG files (read by `set_codecs.py`)
 presets.toml      common preprocessing of published classifiers
 alexnet_corruption_errors.csv  AlexNet's top-1 errors on ImageNet-C by severity, from the README of
                   hendrycks/robustness (October 2019 to May 2020): certain to 1/50,000; `paper_pct` is the

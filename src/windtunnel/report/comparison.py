@@ -7,13 +7,14 @@ import io
 from dataclasses import asdict
 from typing import Any
 
-from windtunnel.analysis.comparison import SIGNIFICANT, Comparison, Flips
+from windtunnel.analysis.comparison import Comparison, Flips
 from windtunnel.analysis.relative_error import TITLES as RELATIVE_ERROR_TITLES
 from windtunnel.core.metrics import unit_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import head_titles
 from windtunnel.report.score_format import amount, number, signed_number, unit
+from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.paired import Difference
 
 # Number of changed images in the JSON document, those with the most broken conditions first.

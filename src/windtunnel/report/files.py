@@ -18,7 +18,7 @@ from windtunnel.report.page import render
 from windtunnel.report.saliency import Explain, explain_nothing
 from windtunnel.report.sections import ReportInput
 from windtunnel.report.tables import run_document, scores_csv
-from windtunnel.store.files import write_whole
+from windtunnel.store.atomic_files import write_whole
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
+from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
 from windtunnel.analysis.plausibility import implausible_runs
 from windtunnel.core.metrics import headline_titles
@@ -32,6 +32,7 @@ from windtunnel.report.figures import difference_map, flip_changes
 from windtunnel.report.page import render_page
 from windtunnel.report.public_placement import placement_content, placement_figures
 from windtunnel.report.score_format import scale, unit
+from windtunnel.stats.multiple_tests import SIGNIFICANT
 
 # Number of images in the table of changed images.
 IMAGES_SHOWN = 15

@@ -28,10 +28,12 @@ def describe_model(model: Model) -> str:
     """A model in one line: kind, input size, outputs, classes, preprocessing and its source."""
     side = model.preprocess.geometry.output_px
     size = f"{side}x{side}" if side else "any size"
+    own = "conversion to a tensor by the model itself"
+    tensor = own if model.own_arithmetic else model.preprocess.tensor.channels.upper()
     return (
         f"{model.kind_title or model.kind}{_arithmetic(model)}, {size}, "
         f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
-        f"preprocessing {model.preprocess.geometry.describe()}, {model.preprocess.tensor.channels.upper()} "
+        f"preprocessing {model.preprocess.geometry.describe()}, {tensor} "
         f"({model.preprocess.origin})"
     )
 

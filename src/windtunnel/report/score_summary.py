@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from windtunnel.analysis.caveats import caveats
+from windtunnel.analysis.deployment import StepCost, replaced_steps
 from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
@@ -20,7 +20,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import competing_outputs_text
-from windtunnel.report.pipeline_steps import is_significant, step_rows, step_verdict
+from windtunnel.report.pipeline_steps import step_verdict
 from windtunnel.report.score_format import number, unit
 from windtunnel.report.sections.notes import normaliser_notes, unlabelled_note
 
@@ -169,9 +169,13 @@ def _step_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     """The verdict on pipeline steps, the costliest steps, and the standard deviation along each axis."""
     if not any(score.metric == "step_cost" for score in scores):
         return _changed_lines(scores)
-    rows = step_rows(run)
-    lines = [("verdict", step_verdict(rows, len(run.observed.with_unlabelled.ids)))] if rows else []
-    costs = "   ".join(_cost_text(row) for row in rows[:WORST_SHOWN] if row["cost"]["value"] > 0)
+    steps = replaced_steps(run)
+    lines = [("verdict", step_verdict(steps, len(run.observed.with_unlabelled.ids)))] if steps else []
+    costs = "   ".join(
+        _cost_text(step.step, step.cost)
+        for step in steps[:WORST_SHOWN]
+        if step.cost and step.cost.difference.value > 0
+    )
     lines.append(
         ("costliest", f"{costs}   p adjusted over all steps (Holm)" if costs else "no step costs accuracy")
     )
@@ -184,11 +188,11 @@ def _step_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     return [*lines, ("std by axis", f"{stds}   points of accuracy (bias-corrected)")] if stds else lines
 
 
-def _cost_text(row: Mapping[str, Any]) -> str:
+def _cost_text(step: str, cost: StepCost) -> str:
     """The cost of a step, with its interval, p, and significance."""
-    value, low, high = (100 * row["cost"][key] for key in ("value", "low", "high"))
-    note = "" if is_significant(row) else " (not significant)"
-    return f"{row['step']} {value:.1f} points [{low:.1f}, {high:.1f}], p {row['p']:.2g}{note}"
+    value, low, high = 100 * cost.difference.value, 100 * cost.difference.low, 100 * cost.difference.high
+    note = "" if cost.is_significant else " (not significant)"
+    return f"{step} {value:.1f} points [{low:.1f}, {high:.1f}], p {cost.p:.2g}{note}"
 
 
 def _changed_lines(scores: list[Score]) -> list[tuple[str, str]]:

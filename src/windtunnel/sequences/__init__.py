@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.registry import Plugin, Registry, file_of, is_shipped
+from windtunnel.core.registry import Plugin, Registry, file_of
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import (
     WHOLE,
@@ -160,11 +160,6 @@ class Perturbation(Plugin):
     def assets(self) -> dict[str, str]:
         """Digests of what the frames depend on, except the revision: the file of a user-defined unit."""
         return {} if self.is_shipped else file_of(self.function)
-
-    @cached_property
-    def is_shipped(self) -> bool:
-        """Whether the unit is part of the package."""
-        return is_shipped(self.function)
 
     @cached_property
     def _takes_window(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -187,20 +186,6 @@ def signed_rank(change: NDArray[np.float64]) -> tuple[float, float]:
     ranks = (last - (counts - 1) / 2)[places]
     z = float((np.sign(values) * ranks).sum()) / math.sqrt(float((ranks**2).sum()))
     return z, float(2 * ndtr(-abs(z)))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: rejecting all that are at most 0.05 has a family-wise error rate of 5 %.
-
-    In ascending order the j-th of m (from 0) becomes the largest so far of min(1, (m - j)*p).
-    """
-    order = np.argsort(np.asarray(p_values, np.float64), kind="stable")
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for place, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * float(p_values[index])))
-        adjusted[index] = largest
-    return adjusted
 
 
 def _over(groups: Groups) -> str:

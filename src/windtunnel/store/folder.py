@@ -27,7 +27,7 @@ from windtunnel.core.records import (
 )
 from windtunnel.core.samples import FrameRow, Surveyed
 from windtunnel.core.task import Task
-from windtunnel.store.files import create_file, write_whole
+from windtunnel.store.atomic_files import create_file, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 from windtunnel.store.rows import schema

@@ -12,7 +12,14 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, live_location
 from windtunnel.core.option_names import option
 from windtunnel.core.records import Record
-from windtunnel.store.files import LOCK_FILE, UNFINISHED, create_file, locked, refuse_unwritable, write_whole
+from windtunnel.store.atomic_files import (
+    LOCK_FILE,
+    UNFINISHED,
+    create_file,
+    locked,
+    refuse_unwritable,
+    write_whole,
+)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from windtunnel.core.conditions import NUMERICS
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import Decoder, decoders, require_decoder
@@ -86,7 +87,7 @@ AXES: dict[str, Callable[[], Mapping[str, Callable[[Geometry], Override]]]] = {
     "resize": lambda: _each("resizer", resizer_names()),
     "geometry": lambda: GEOMETRIES,
     "colour": lambda: _each("colour", COLOURS),
-    "numerics": lambda: {name: partial(_fixed, {}) for name in VARIANTS},
+    NUMERICS: lambda: {name: partial(_fixed, {}) for name in VARIANTS},
 }
 # The axes whose values are plug-ins, which may need a library.
 REQUIRED: dict[str, Callable[[str], Decoder | Resizer]] = {
@@ -94,7 +95,7 @@ REQUIRED: dict[str, Callable[[str], Decoder | Resizer]] = {
     "resize": require_resizer,
 }
 # The libraries of steps that are not plug-ins.
-AXIS_LIBRARIES = {"numerics": "onnx"}
+AXIS_LIBRARIES = {NUMERICS: "onnx"}
 
 
 def is_step(unit: str) -> bool:
@@ -131,7 +132,7 @@ def override_of(unit: str, base: Geometry) -> Override | None:
     """The changes of a step to a geometry; None if it changes nothing."""
     override = AXES[axis_of(unit)]()[value_of(unit)](base)
     same = all(asdict(base)[key] == value for key, value in override.items())
-    return None if same and axis_of(unit) != "numerics" else override
+    return None if same and axis_of(unit) != NUMERICS else override
 
 
 def spelt_out(unit: str) -> list[str]:
@@ -210,7 +211,7 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
         replace(base, **changed)  # an impossible geometry is refused here and not during a run
     except UserError as error:
         return str(error).rstrip(".")
-    if axis == "numerics":
+    if axis == NUMERICS:
         return why_no_variant(model, value) if model else "no model was given"
     if axis == "decode" and nothing_is_decoded(formats):
         return NOT_DECODED

@@ -16,6 +16,7 @@ from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.data.shelf import place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec, codec_assets
+from windtunnel.published.set_codecs import published_codecs
 from windtunnel.sequences import (
     DIFFICULTIES,
     SEQUENCE_PREFIX,
@@ -28,9 +29,8 @@ from windtunnel.suites.canvas import Canvas
 from windtunnel.suites.pipeline_steps import REVISIONS, is_step, overrides_of
 from windtunnel.suites.units import check_unit, image_unit_named, sequence_named
 
-# How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
+# The codec of a suite whose images are stored like those of the published set of the same edition.
 PUBLISHED = "published"
-PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Suite:
             if unit not in self.units:
                 raise unknown_name(f"unit of suite {self.name} in {option('settings')}", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
-        codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
+        codec = published_codecs()[edition] if self.codec == PUBLISHED else self.codec
         conditions = [Condition("native")]
         # If only pipeline steps change on the model's own canvas, native is the clean condition.
         if self.corrupts_images or self.canvas != "native":

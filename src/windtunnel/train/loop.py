@@ -30,7 +30,7 @@ from windtunnel.engine.executors import checked_executor
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
-from windtunnel.store.files import UNFINISHED, write_whole
+from windtunnel.store.atomic_files import UNFINISHED, write_whole
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded

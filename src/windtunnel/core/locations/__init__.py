@@ -2,8 +2,8 @@
 
 A location is a local path or an fsspec URL (`s3://bucket/folder`). Local paths stay `pathlib.Path`; a URL
 is a `RemotePath`, which has the members of `Path` that readers need. `location_of` alone decides which it is.
-Only the functions of this module and of `store/files.py` treat the two differently. fsspec is imported at the
-first access to a URL.
+Only the functions of this module and of `store/atomic_files.py` treat the two differently. fsspec is
+imported at the first access to a URL.
 """
 
 from __future__ import annotations

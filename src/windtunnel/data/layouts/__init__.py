@@ -44,14 +44,8 @@ class DatasetLayout(Plugin):
     corrupted: bool = False
 
     def __init__(self) -> None:
-        lacking = [fact for fact in ("name", "help", "form") if not getattr(self, fact)]
-        if type(self).open is DatasetLayout.open:
-            lacking.append("open(path, part)")
-        if lacking:
-            raise UserError(
-                f"The dataset layout '{self.name or type(self).__name__}' declares no "
-                f"{', '.join(lacking)}; see CONTRIBUTING.md."
-            )
+        no_open = type(self).open is DatasetLayout.open
+        self.refuse_incomplete(("name", "help", "form"), ["open(path, part)"] if no_open else [])
 
     def recognises(self, path: Location) -> bool:
         """Whether an existing path has this layout; by default, whether it is a file with such a suffix."""
@@ -171,7 +165,7 @@ def _opened(layout: DatasetLayout, path: Location, part: str) -> Dataset | None:
     if isinstance(opened, ImageSource) and not isinstance(opened, Dataset):
         opened = LiveDataset(opened)
     if isinstance(opened, Dataset):
-        if layout.name not in REGISTRY.shipped():
+        if not layout.is_shipped:
             object.__setattr__(opened, "layout", layout.name)  # a user's dataset may be a frozen dataclass
         return opened
     raise UserError(
@@ -188,7 +182,7 @@ def _reporting_failures(layout: DatasetLayout, path: Location) -> Iterator[None]
     except (UserError, ImageError):
         raise
     except Exception as error:
-        if type(layout).__module__.startswith("windtunnel."):
+        if layout.is_shipped:
             raise
         raise UserError(
             f"The dataset layout {layout.name} failed on {path}: {type(error).__name__}: {error}."

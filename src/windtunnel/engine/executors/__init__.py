@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
@@ -38,14 +38,10 @@ class Executor(Plugin):
     takes_address: bool = False
 
     def __init__(self) -> None:
-        lacking = [fact for fact in ("name", "help") if not getattr(self, fact)]
-        if type(self).work is Executor.work:
-            lacking.append("work(job, items, workers, advance, address)")
-        if lacking:
-            raise UserError(
-                f"The executor '{self.name or type(self).__name__}' declares no {', '.join(lacking)}; see "
-                "CONTRIBUTING.md."
-            )
+        no_work = type(self).work is Executor.work
+        self.refuse_incomplete(
+            ("name", "help"), ["work(job, items, workers, advance, address)"] if no_work else []
+        )
 
     def worker_count(self, asked: int | None, address: str | None) -> int:
         """The number of workers: as asked, or one per processor core."""
@@ -127,14 +123,36 @@ def checked_executor(name: str | None, address: str | None) -> Executor | None:
     return chosen
 
 
-def usable_workers(
-    items: int, asked: int | None, executor: str | None, address: str | None, *, portable: bool
-) -> int:
+class WorkerOptions(Protocol):
+    """The options of runs and sets that choose workers."""
+
+    @property
+    def workers(self) -> int | None:
+        """How many; None for the default."""
+
+    @property
+    def executor(self) -> str | None:
+        """The name of an executor; None for the default."""
+
+    @property
+    def address(self) -> str | None:
+        """The cluster, for executors that take one."""
+
+
+def usable_workers(items: int, options: WorkerOptions, *, portable: bool) -> int:
     """The number of workers for so many items: as asked, or all that the executor has; at most one per item.
 
     One if the job cannot be sent to another process.
     """
-    chosen = checked_executor(executor, address)
+    chosen = checked_executor(options.executor, options.address)
     if not portable:
         return 1
-    return min((chosen or REGISTRY.get(PROCESSES)).worker_count(asked, address), items)
+    executor = chosen or REGISTRY.get(PROCESSES)
+    return min(executor.worker_count(options.workers, options.address), items)
+
+
+def python_workers(items: int, options: WorkerOptions, *, portable: bool) -> int:
+    """The number of workers of a call in Python: as asked, else one, or all of a named executor."""
+    if options.workers is not None:
+        return options.workers
+    return 1 if options.executor is None else usable_workers(items, options, portable=portable)

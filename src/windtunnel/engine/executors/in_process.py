@@ -10,7 +10,7 @@ from windtunnel.core.interruption import stop_requested
 from windtunnel.core.option_names import option
 from windtunnel.engine.executors import PROCESSES, Executor
 from windtunnel.engine.jobs import Advance, I, Job
-from windtunnel.engine.worker_processes import opencv_on_one_thread
+from windtunnel.engine.process_start import opencv_on_one_thread
 
 
 class InProcess(Executor):

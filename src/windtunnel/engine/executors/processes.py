@@ -15,7 +15,7 @@ from windtunnel.core.errors import RunFailed
 from windtunnel.core.interruption import ignore_signals, stop_requested
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, I, Job, Sent, worker_error
-from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
+from windtunnel.engine.process_start import single_threaded, start_uninterruptible
 
 TRIES = 2
 

@@ -18,9 +18,9 @@ from windtunnel.core.interruption import stop_requested
 from windtunnel.core.option_names import option
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, I, Job, Sent
+from windtunnel.engine.process_start import start_uninterruptible
 from windtunnel.engine.ray_driver import DRAIN, Orders, Packed, drive
 from windtunnel.engine.ray_worker import Setup
-from windtunnel.engine.worker_processes import start_uninterruptible
 
 # How long a cluster may take to answer, to start on this machine and to stop.
 ANSWER_SECONDS = 5

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
-from windtunnel.core.registry import Plugin, Registry, file_of, is_shipped
+from windtunnel.core.registry import Plugin, Registry, file_of
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
 
@@ -64,11 +63,6 @@ class Codec(Plugin):
     def written(self) -> str:
         """How users write it: `png`, `jpeg:QUALITY`."""
         return f"{self.name}:{self.parameter.name.upper()}" if self.parameter else self.name
-
-    @cached_property
-    def is_shipped(self) -> bool:
-        """Whether the codec comes with windtunnel."""
-        return is_shipped(self.function)
 
     def assets(self) -> dict[str, str]:
         """The digest of the file of a third-party codec, by the file's name; empty for shipped ones."""

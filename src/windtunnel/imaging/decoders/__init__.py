@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.extras import load_extra
 from windtunnel.core.images import Image
-from windtunnel.core.registry import Plugin, Registry, file_of, is_shipped
+from windtunnel.core.registry import Plugin, Registry, file_of
 from windtunnel.imaging.header import Header
 
 # EXIF orientation to (flip left-right first, quarter turns counter-clockwise), from the EXIF standard.
@@ -71,11 +70,6 @@ class Decoder(Plugin):
     def formats_text(self) -> str:
         """The formats it reads, for messages: MPO is JPEG."""
         return ", ".join(dict.fromkeys("JPEG" if name in JPEG_FORMATS else name for name in self.formats))
-
-    @cached_property
-    def is_shipped(self) -> bool:
-        """Whether the decoder comes with windtunnel."""
-        return is_shipped(self.function)
 
     def assets(self) -> dict[str, str]:
         """The digest of the file of a third-party decoder, by the file's name; empty for shipped ones."""

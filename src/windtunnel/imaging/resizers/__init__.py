@@ -16,7 +16,7 @@ import numpy as np
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.extras import load_extra
 from windtunnel.core.images import Image
-from windtunnel.core.registry import Plugin, Registry, file_of, is_shipped
+from windtunnel.core.registry import Plugin, Registry, file_of
 
 # Libraries that declare no rank follow the shipped ones.
 LAST = 100
@@ -53,11 +53,6 @@ class Resizer(Plugin):
     def resizers(self) -> dict[str, Any]:
         """The filters by the resizers' names: the library's name and a filter's."""
         return {f"{self.name}-{filter_}": value for filter_, value in self.filters.items()}
-
-    @cached_property
-    def is_shipped(self) -> bool:
-        """Whether the library's file comes with windtunnel."""
-        return is_shipped(self.function)
 
     def assets(self) -> dict[str, str]:
         """The digest of the file of a third-party resizer, by the file's name; empty for shipped ones."""

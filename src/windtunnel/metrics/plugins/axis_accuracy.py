@@ -39,7 +39,7 @@ def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
     measures: list[Measure] = []
     for axis, columns in axes.items():
         parts = tuple(seen.conditions[column] for column in columns)
-        distinct = distinct_methods(seen, parts)
+        distinct = distinct_methods(run, seen, parts)
         if labelled:
             measures += accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
         measures.append(flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))

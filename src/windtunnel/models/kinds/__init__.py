@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.extras import load_extra
+from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.registry import Plugin, Registry
 from windtunnel.models import Model, Size
@@ -63,16 +63,12 @@ class ModelKind(Plugin):
     priority: int = OWN_PRIORITY
 
     def __init__(self) -> None:
-        lacking = [fact for fact in ("name", "help", "form") if not getattr(self, fact)]
+        missing = []
         if type(self).recognises is ModelKind.recognises:
-            lacking.append("recognises(source)")
+            missing.append("recognises(source)")
         if type(self).load is ModelKind.load:
-            lacking.append("load(source, preprocess, data_size)")
-        if lacking:
-            raise UserError(
-                f"The model kind '{self.name or type(self).__name__}' declares no {', '.join(lacking)}; see "
-                "CONTRIBUTING.md."
-            )
+            missing.append("load(source, preprocess, data_size)")
+        self.refuse_incomplete(("name", "help", "form"), missing)
 
     def recognises(self, source: object) -> bool:
         """Whether a path, another text or a live object is a model of this kind."""
@@ -131,7 +127,7 @@ def _checked(kind: ModelKind, source: object, load: Callable[[], Model]) -> Mode
             f"The model kind {kind.name} loads {source} as a {type(model).__name__}; return a "
             "windtunnel.models.Model."
         )
-    if not _is_shipped(kind):
+    if not kind.is_shipped:
         file = Path(str(sys.modules[type(kind).__module__].__file__))
         model.fingerprint = f"{model.fingerprint}-{file_digest(file)}"
     return model
@@ -139,7 +135,7 @@ def _checked(kind: ModelKind, source: object, load: Callable[[], Model]) -> Mode
 
 def unknown_model(source: str) -> UserError:
     """The error for a text that no kind recognises."""
-    own = [plugin.form for plugin in by_priority() if not _is_shipped(plugin)]
+    own = [plugin.form for plugin in by_priority() if not plugin.is_shipped]
     forms = ", ".join([*own, SHIPPED_FORMS])
     if location_of(source).exists():
         return UserError(f"{source} is not a model; give {forms}.")
@@ -151,21 +147,6 @@ def has_suffix(source: object, suffix: str) -> bool:
     return isinstance(source, str | Location) and str(source).lower().endswith(suffix)
 
 
-def file_digest(path: Location, *others: Location) -> str:
-    """128-bit digest of the content of the files that exist."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in (path, *others):
-        if file.is_file():
-            with file.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()
-
-
-def _is_shipped(kind: ModelKind) -> bool:
-    return type(kind).__module__.startswith("windtunnel.")
-
-
 @contextmanager
 def _reporting_failures(kind: ModelKind, source: object) -> Iterator[None]:
     """Report a failure in a user's own kind in one line."""
@@ -174,7 +155,7 @@ def _reporting_failures(kind: ModelKind, source: object) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if _is_shipped(kind):
+        if kind.is_shipped:
             raise
         raise UserError(
             f"The model kind {kind.name} failed on {source}: {type(error).__name__}: {error}."

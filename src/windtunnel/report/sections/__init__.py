@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windtunnel.analysis.public_placement import Placed
-from windtunnel.core.errors import UserError
 from windtunnel.core.registry import Plugin, Registry
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
@@ -74,24 +73,15 @@ class Section(Plugin):
     template: str = ""
 
     def __init__(self) -> None:
-        lacking = [fact for fact in ("name", "title", "help", "order") if not getattr(self, fact)]
+        missing = []
         if not self.template and not self.template_file.is_file():
-            lacking.append(f"template (and there is no file {self.template_file.name} next to it)")
-        if lacking:
-            raise UserError(
-                f"The section '{self.name or type(self).__name__}' declares no {', '.join(lacking)}; see "
-                "CONTRIBUTING.md."
-            )
+            missing.append(f"template (and there is no file {self.template_file.name} next to it)")
+        self.refuse_incomplete(("name", "title", "help", "order"), missing)
 
     @property
     def template_file(self) -> Path:
         """The file of its template if `template` is empty."""
         return Path(str(sys.modules[type(self).__module__].__file__)).with_suffix(".html.j2")
-
-    @property
-    def is_shipped(self) -> bool:
-        """Whether it is part of windtunnel."""
-        return type(self).__module__.startswith("windtunnel.")
 
     @property
     def shows(self) -> Sequence[str]:

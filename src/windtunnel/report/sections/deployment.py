@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from windtunnel.analysis.deployment import axis_spreads, replaced_steps
+from windtunnel.core.conditions import NUMERICS
 from windtunnel.core.images import Image
 from windtunnel.metrics.clean_comparison import flipped
 from windtunnel.metrics.pipeline_steps import reference_of, step_columns
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.markdown_table import markdown_table
-from windtunnel.report.pipeline_steps import AXIS_TITLES, axis_rows, step_rows, step_verdict
+from windtunnel.report.pipeline_steps import AXIS_TITLES, axis_row, step_row, step_verdict
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 from windtunnel.report.source_images import THUMBNAIL_PX, open_source_images, thumbnail
 from windtunnel.suites.pipeline_steps import axis_of
@@ -62,19 +63,18 @@ def deployment_check(run: ScoredRun) -> dict[str, Any] | None:
 
     Without labels there are no accuracies, and the step that changes the most predictions comes first.
     """
-    rows = step_rows(run)
-    if not rows:
+    steps = replaced_steps(run)
+    if not steps:
         return None
-    observed, first = run.observed.with_unlabelled, rows[0]
-    labelled = first["cost"] is not None
+    observed, cost = run.observed.with_unlabelled, steps[0].cost
     return {
         "reference": reference_of(observed),
-        "labelled": labelled,
-        "accuracy": first["accuracy"] + first["cost"]["value"] if labelled else None,
+        "labelled": cost is not None,
+        "accuracy": cost.accuracy + cost.difference.value if cost else None,
         "images": len(observed.ids),
-        "verdict": step_verdict(rows, len(observed.ids)),
-        "rows": rows,
-        "axes": axis_rows(measure_run(run, ["axis_accuracy"]), observed),
+        "verdict": step_verdict(steps, len(observed.ids)),
+        "rows": [step_row(step) for step in steps],
+        "axes": [axis_row(axis) for axis in axis_spreads(run)],
     }
 
 
@@ -262,7 +262,7 @@ def _markdown_spread(row: dict[str, Any]) -> list[str]:
 
 def pixels_text(row: dict[str, Any]) -> str:
     """The pixel change of a step: mean and largest difference in grey levels."""
-    if row["axis"] == "numerics":
+    if row["axis"] == NUMERICS:
         lost = f"; no finite prediction on {row['not_finite']:,} images" if row["not_finite"] else ""
         return f"0 (other arithmetic){lost}"
     if row["identical"]:

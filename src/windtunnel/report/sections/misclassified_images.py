@@ -38,11 +38,10 @@ class MisclassifiedImages(Section):
         return bool(document["scores"])
 
     def content(self, document: Document, inputs: ReportInput) -> Content:
-        conditions = document["recipe"]["conditions"]
         return Content(
             {
                 "shown": worst_failures(inputs.run, inputs.explain),
-                "corrupted": any(condition["kind"] == "corruption" for condition in conditions),
+                "corrupted": any(condition.is_corruption for condition in inputs.run.conditions),
             }
         )
 

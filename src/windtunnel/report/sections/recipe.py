@@ -49,7 +49,7 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
         ),
         (
             "preprocessing",
-            f"{info.model.preprocess_from}: {_fields_text(model.geometry)}; {_fields_text(model.tensor)}",
+            f"{info.model.preprocess_from}: {_fields_text(model.geometry)}; {_tensor_text(info, recipe)}",
         ),
         (
             "device",
@@ -75,6 +75,13 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
 def _device(info: RunInfo, recipe: Recipe) -> str:
     """The kind of device, with the name of its hardware if it is known."""
     return f"{recipe.device} ({info.hardware})" if info.hardware else recipe.device
+
+
+def _tensor_text(info: RunInfo, recipe: Recipe) -> str:
+    """How pixels became the model's input."""
+    if info.model.own_arithmetic:
+        return "conversion to a tensor: by the model itself"
+    return _fields_text(recipe.model.tensor)
 
 
 def classes_text(data: DataInfo) -> str:

@@ -1,4 +1,4 @@
-"""Making a set on this machine: find missing or damaged files, make them, record their checksums."""
+"""Writing a set: find missing or damaged files, make them, record their checksums."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from windtunnel.make.plan import MakePlan, count_views
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
 from windtunnel.options.make import SPLITS, STEPS_LAYOUT
-from windtunnel.store.files import write_whole
+from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 
 CHECKSUMS = pa.schema(
