@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rich.console import Console
 import windtunnel
 from tests.conftest import Command
 from windtunnel.api import prepare
+from windtunnel.core import progress_bar
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import duration
@@ -231,3 +233,53 @@ def test_an_estimate_from_few_predictions_is_called_rough(tmp_path: Path) -> Non
 def test_python_is_silent_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     windtunnel.run("demo", "demo", "smoke", subset=10, out=tmp_path / "run")
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_notebook_without_ipywidgets_gets_one_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_bar, "_hints_given", set())
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert progress_bar.bar_hint(Console(force_jupyter=False)) == ""
+    notebook = Console(force_jupyter=True)
+    assert "pip install 'ipywidgets>=8'" in progress_bar.bar_hint(notebook)
+    assert progress_bar.bar_hint(notebook) == ""
+
+
+def test_a_plan_is_short_and_python_states_the_expected_time(tmp_path: Path) -> None:
+    plan = windtunnel.plan("demo", "demo", "smoke", subset=20, out=tmp_path / "run")
+    assert repr(plan).startswith("Plan(digits on held-out-digits, smoke@") and len(repr(plan)) < 200
+    assert "20 images, 11 conditions, 220 predictions in " in repr(plan)
+    found = windtunnel.expected_time("demo", "demo", "smoke", subset=20, out=tmp_path / "run")
+    assert found is not None and found.workers == 1 and re.fullmatch(ESTIMATE, str(found))
+    assert not (tmp_path / "run").exists()
+    windtunnel.run("demo", "demo", "smoke", subset=20, out=tmp_path / "run")
+    assert windtunnel.expected_time("demo", "demo", "smoke", subset=20, out=tmp_path / "run") is None
+
+
+# Takes one second to load, and 10 ms per image for every copy that predicts at the same time.
+CROWDED = """
+import os, time
+import numpy as np
+FOLDER = {folder!r}
+def make():
+    time.sleep(1)
+    def predict(batch):
+        mark = os.path.join(FOLDER, str(os.getpid()))
+        open(mark, "w").close()
+        time.sleep(0.01 * len(batch) * len(os.listdir(FOLDER)))
+        return np.eye(10)[batch[:, 0, 0, 0] % 10]
+    return predict
+"""
+
+
+def test_time_is_measured_with_as_many_processes_as_workers(digit_folder: Path, tmp_path: Path) -> None:
+    """Workers compete with each other; one process alone would be timed at half of it."""
+    (tmp_path / "marks").mkdir()
+    (tmp_path / "crowded.py").write_text(CROWDED.format(folder=str(tmp_path / "marks")))
+    options = windtunnel.RunOptions(chunk=20, out=tmp_path / "run", workers=2)
+    prepared = prepare([f"{tmp_path}/crowded.py:make"], digit_folder, "smoke", options)
+    for mark in (tmp_path / "marks").iterdir():
+        mark.unlink()
+    found = prepared.expected_time()
+    assert found is not None
+    predictions = prepared.runs[0].plan.predictions
+    assert found.seconds >= 1 + 0.01 * 2 * predictions / 2

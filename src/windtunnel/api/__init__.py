@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from windtunnel.api.reporting import write_report as write_report
     from windtunnel.api.running import PreparedRuns as PreparedRuns
     from windtunnel.api.running import check_free as check_free
+    from windtunnel.api.running import expected_time as expected_time
     from windtunnel.api.running import include_plugins as include_plugins
     from windtunnel.api.running import plan as plan
     from windtunnel.api.running import prepare as prepare
@@ -102,6 +103,7 @@ _NAMES = {
     "windtunnel.api.running": (
         "PreparedRuns",
         "check_free",
+        "expected_time",
         "include_plugins",
         "plan",
         "prepare",

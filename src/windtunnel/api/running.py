@@ -20,10 +20,10 @@ from windtunnel.engine.estimate import PROBED_IMAGES, Expected
 from windtunnel.engine.execution import (
     PlannedRun,
     execute,
-    expected_time,
     probe_time,
     refuse_unshareable,
 )
+from windtunnel.engine.execution import expected_time as time_expected
 from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.engine.plan import Plan, for_path, make_plan
 from windtunnel.models import Model, ModelSource, load_model
@@ -53,6 +53,23 @@ def plan(
     The arguments are those of `run`; `progress` counts surveyed images.
     """
     return prepare([model], data, suite, options.with_changes(changes), progress).runs[0].plan
+
+
+def expected_time(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
+    **changes: Any,
+) -> Expected | None:
+    """Time a few images and return the expected time of `run` with the same arguments; nothing is stored.
+
+    Returns:
+        The expected time: `seconds`, `workers`, and as text `about 20 min on 2 workers; an estimate from 138
+        predictions timed on this machine`. None if the run folder is complete, or no image can be timed.
+    """
+    prepared = prepare([model], data, suite, options.with_changes(changes))
+    return prepared.expected_time(prepared.default_workers)
 
 
 def run(
@@ -141,9 +158,12 @@ class PreparedRuns:
         plan = self.runs[0].plan
         return python_workers(len(plan.chunks), self.options, portable=plan.dataset.portable)
 
-    def expected_time(self) -> Expected | None:
-        """The expected time of the remaining work, measured on a few images."""
-        return expected_time(self.runs, self._workers(self.workers), included_files())
+    def expected_time(self, workers: int | None = None) -> Expected | None:
+        """The expected time of the remaining work on so many workers, measured on a few images.
+
+        None for `self.workers`.
+        """
+        return time_expected(self.runs, self._workers(workers or self.workers), included_files())
 
     def execute(
         self,

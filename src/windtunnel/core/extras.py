@@ -13,6 +13,7 @@ from windtunnel.core.errors import UserError
 REQUIREMENTS = {
     "av": "av>=14",
     "fsspec": "fsspec>=2026.9",
+    "ipywidgets": "ipywidgets>=8",
     "onnx": "onnx>=1.17",
     "pandas": "pandas>=2.2",
     "ray": "ray>=2.50",

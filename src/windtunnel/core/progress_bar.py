@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
+from windtunnel.core.extras import install
 from windtunnel.core.json_log import JsonLog
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted, duration
@@ -188,6 +189,17 @@ def can_draw(console: Console) -> bool:
     return console.file.isatty()
 
 
+_hints_given: set[str] = set()
+
+
+def bar_hint(console: Console) -> str:
+    """How to get a bar in a notebook without ipywidgets; "" elsewhere, and after the first time."""
+    if not console.is_jupyter or can_draw(console) or "bar" in _hints_given:
+        return ""
+    _hints_given.add("bar")
+    return f"note: for a progress bar in this notebook, {install('ipywidgets')}"
+
+
 @contextmanager
 def shown(progress: bool | Progress | None) -> Iterator[tuple[Progress, Callable[[object], None] | None]]:
     """A context with the progress to report to, and a function that receives the expected time.
@@ -198,6 +210,8 @@ def shown(progress: bool | Progress | None) -> Iterator[tuple[Progress, Callable
     if callable(progress):
         yield progress, None
     elif console.is_jupyter if progress is None else progress:
+        if hint := bar_hint(console):
+            console.print(hint, markup=False, highlight=False)
         with Bar(console, "running") as bar:
             yield bar, lambda time: console.print(f"time: {time}", markup=False, highlight=False)
     else:

@@ -36,14 +36,14 @@ def affordable_images(probe: Probe, seconds: float, workers: int, total: int, *,
     """
     making, predicting = probe.making, probe.predicting
     per_image = max(making / workers, predicting) if fed else (making + predicting) / workers
-    affordable = int(seconds / per_image)
+    affordable = int(max(0.0, seconds - probe.starting) / per_image)
     if affordable >= total:
         return 0
     fitting = bisect_right(SIZES, affordable)
     if not fitting:
         raise UserError(
             f"{option('budget')} is {duration(seconds)}; {counted(min(SIZES), 'image')} take about "
-            f"{duration(min(SIZES) * per_image)} here. Give a larger budget, or fewer conditions with "
-            f"{option('only')}."
+            f"{duration(probe.starting + min(SIZES) * per_image)} here. Give a larger budget, or fewer "
+            f"conditions with {option('only')}."
         )
     return SIZES[fitting - 1]

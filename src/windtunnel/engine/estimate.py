@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import logging
 import multiprocessing
+import os
 import sys
 import time
 from collections import Counter
@@ -11,6 +13,8 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +31,25 @@ from windtunnel.engine.jobs import Sent
 from windtunnel.engine.pixels import PixelWork
 from windtunnel.engine.process_start import single_threaded, start_uninterruptible
 from windtunnel.engine.scoring_jobs import LoadedScoring
+from windtunnel.engine.shard_rows import ShardRows
 from windtunnel.engine.work import Work
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, load_model
 from windtunnel.models.memory import predict_within_memory
 from windtunnel.models.numerics import variant_of
+from windtunnel.store.parquet import parquet_bytes
 
 # A probe stops after this many seconds of making images.
 BUDGET_SECONDS = 1.5
 # The same, including what only the first use of a condition costs, such as imports and compilation.
 LIMIT_SECONDS = 8.0
+# A model is timed on batches until this many seconds have passed, or on this many batches.
+BATCH_SECONDS = 0.5
+MOST_BATCHES = 4
+# The most processes that measure at the same time.
+MOST_PROBES = 8
+# Tells a process that all others are ready.
+GO = "go"
 # The number of images that a probe uses, spread evenly over the data.
 PROBED_IMAGES = 3
 # Below this many timed predictions, or this share of timed conditions, an estimate is called rough.
@@ -50,15 +63,17 @@ class Probe:
 
     Attributes:
         making: seconds for making what the models see of it.
-        predicting: seconds for predicting it by every model.
+        predicting: seconds for predicting it by every model and for storing the predictions.
         timed: number of timed predictions.
         rough: whether too few predictions, or too few conditions, were timed for a reliable estimate.
+        starting: seconds until a worker process has loaded its models; 0 for work in this process.
     """
 
     making: float
     predicting: float
     timed: int
     rough: bool
+    starting: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -96,13 +111,16 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], workers: int, *, fed
         return None
     busy = min(workers, len(missing))
     sizes = [sum(image.status == "ok" for image in chunk.images) for chunk in missing]
-    # No worker is done before its last chunk is.
-    images = max(sum(sizes) / busy, max(sizes))
+    # Each chunk goes to the worker that is free first; the last worker decides.
+    loads = [0] * busy
+    for size in sizes:
+        heapq.heapreplace(loads, loads[0] + size)
+    images = max(loads)
     if fed:
         seconds = max(images * probe.making, sum(sizes) * probe.predicting)
     else:
         seconds = images * (probe.making + probe.predicting)
-    return Expected(seconds, busy, probe.timed, probe.rough)
+    return Expected(probe.starting + seconds, busy, probe.timed, probe.rough)
 
 
 def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
@@ -143,7 +161,7 @@ def measure(works: Sequence[Work], models: Sequence[Model], images: Sequence[Sur
                 making += seconds
                 timed += len(views)
                 made += views[: max(0, models[0].batch - len(made))]
-    predicting = _predicting(works, models, made)
+    predicting = _predicting(works, models, made, images)
     if predicting is None:
         return None
     # Each condition counts once, however many images of it were timed.
@@ -167,10 +185,12 @@ def _images_under(source: Source, condition: Condition, pixels: PixelWork) -> li
     return [pixels.fitted(image) for image in frames_under(source, condition, geometry, pixels.seed)]
 
 
-def _predicting(works: Sequence[Work], models: Sequence[Model], images: Sequence[Image]) -> float | None:
+def _predicting(
+    works: Sequence[Work], models: Sequence[Model], images: Sequence[Image], surveyed: Sequence[Surveyed]
+) -> float | None:
     """Seconds for all predictions of one image by every model, each with the numerics of its condition.
 
-    None if there are no images, or if a model fails on them.
+    Rows and their storage are included. None if there are no images, or if a model fails on them.
     """
     if not images:
         return None
@@ -180,49 +200,104 @@ def _predicting(works: Sequence[Work], models: Sequence[Model], images: Sequence
             inputs = [work.pixels.fitted(image) for image in images]
             for numerics, views in Counter(view.numerics for view, _ in work.pixels.views).items():
                 network = variant_of(model, numerics) if numerics else model
-                seconds += views * _seconds_per_image(network, inputs)
+                per_image, outputs = _timed_predictions(network, inputs)
+                seconds += views * (per_image + _seconds_per_row(work, outputs, surveyed))
     except Exception:  # the model's own code; the run reports it
         return None
     return seconds
 
 
-def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
-    """Seconds per image of predicting a batch, after a first call that is not counted."""
-    same_size = [image for image in images if image.shape == images[0].shape]
-    batch = np.stack(same_size[: network.batch])
-    network.predict(batch[:1])
-    start = time.perf_counter()
-    predict_within_memory(network, batch)
-    return (time.perf_counter() - start) / len(batch)
+def _timed_predictions(network: Model, images: Sequence[Image]) -> tuple[float, Any]:
+    """Seconds per image of filling and predicting a batch, and the outputs.
+
+    A call with one image is not counted. Nor is the first batch, which allocates memory, if there is time
+    for others.
+    """
+    same_size = [image for image in images if image.shape == images[0].shape][: network.batch]
+    network.predict(same_size[0][None])
+    seconds: list[float] = []
+    while not seconds or (sum(seconds) < BATCH_SECONDS and len(seconds) < MOST_BATCHES):
+        start = time.perf_counter()
+        outputs = predict_within_memory(network, np.stack(same_size))
+        seconds.append(time.perf_counter() - start)
+    counted_batches = seconds[1:] or seconds
+    return sum(counted_batches) / len(counted_batches) / len(same_size), outputs
 
 
-def warm_up_and_measure_apart(job: LoadedScoring, images: Sequence[Surveyed]) -> Probe | None:
-    """Compile what conditions need and measure, in a separate process with one thread, like a worker."""
+def _seconds_per_row(work: Work, outputs: Any, images: Sequence[Surveyed]) -> float:
+    """Seconds per prediction of computing its columns and storing it in a shard, not counting a first use."""
+    samples = [image.sample for image in images]
+    seconds = 0.0
+    for _ in range(2):
+        rows = ShardRows(work.task, work.postprocessor, samples, work.pixels.conditions, work.keep)
+        count = min(len(outputs), len(rows.predicted))
+        start = time.perf_counter()
+        rows.add(np.arange(count), outputs[:count])
+        added = time.perf_counter()
+        parquet_bytes(rows.table())
+        seconds = (added - start) / count + (time.perf_counter() - added) / len(rows.predicted)
+    return seconds
+
+
+def warm_up_and_measure_apart(job: LoadedScoring, images: Sequence[Surveyed], workers: int) -> Probe | None:
+    """Compile what conditions need and measure, in separate processes with one thread each, like workers.
+
+    As many processes as there will be workers measure at the same time, at most MOST_PROBES and one per
+    processor core: workers compete for memory bandwidth and for cores.
+    """
     context = multiprocessing.get_context("spawn")
-    parent_pipe, child_pipe = context.Pipe(duplex=False)
     sent = Sent.packed((job, tuple(images)), job.needs.includes)
-    process = context.Process(target=_measure_apart, args=(child_pipe, sent))
-    start_uninterruptible(process)
-    child_pipe.close()
+    pipes: list[Connection] = []
+    processes: list[SpawnProcess] = []
+    begun = time.perf_counter()
     try:
-        probe: Probe | None = parent_pipe.recv()
-        process.join()
-    except EOFError:  # the process died; the workers report why
-        probe = None
+        for number in range(max(1, min(workers, MOST_PROBES, os.cpu_count() or 1))):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_measure_apart, args=(theirs, sent, number == 0), daemon=True)
+            start_uninterruptible(process)
+            theirs.close()
+            pipes.append(ours)
+            processes.append(process)
+        starting = max([time.perf_counter() - begun - ours.recv() for ours in pipes])
+        for ours in pipes:
+            ours.send(GO)
+        return _together([ours.recv() for ours in pipes], starting)
+    except (EOFError, OSError):  # a process died; the workers report why
+        return None
     finally:
-        process.kill()
-        parent_pipe.close()
-    return probe
+        for process, ours in zip(processes, pipes, strict=True):
+            process.kill()
+            process.join()
+            ours.close()
 
 
-def _measure_apart(pipe: Connection, sent: Sent) -> None:
+def _together(probes: Sequence[Probe | None], starting: float) -> Probe | None:
+    """The mean of what several processes measured at the same time; None if one could not measure."""
+    measured = [probe for probe in probes if probe is not None]
+    if len(measured) < len(probes):
+        return None
+    return Probe(
+        making=sum(probe.making for probe in measured) / len(measured),
+        predicting=sum(probe.predicting for probe in measured) / len(measured),
+        timed=sum(probe.timed for probe in measured),
+        rough=any(probe.rough for probe in measured),
+        starting=starting,
+    )
+
+
+def _measure_apart(pipe: Connection, sent: Sent, compiles: bool) -> None:
+    """Get ready like a worker and say so, with the seconds spent compiling; then measure when told to."""
     ignore_signals()
     with redirect_stdout(sys.stderr):
         job, images = sent.received()
+        begun = time.perf_counter()
         for work in job.works:
-            if work.pixels.dataset.precomputed is None:
+            if compiles and work.pixels.dataset.precomputed is None:
                 warm_up(work.pixels.conditions)
+        compiling = time.perf_counter() - begun
         models = [load_model(source) for source in job.sources]
         logging.disable()  # the workers report what they meet
         single_threaded()  # after the models have imported their libraries, as in workers
+        pipe.send(compiling)
+        pipe.recv()
         pipe.send(measure(job.works, models, images))

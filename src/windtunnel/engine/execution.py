@@ -272,7 +272,8 @@ class Execution:
         conditions = {condition.id: condition for work in self._works for condition in work.pixels.conditions}
         if not self.feeds and self._workers.executor_for(len(missing)).separate:
             if probing:
-                return warm_up_and_measure_apart(self._loaded(), images)
+                busy = min(self._workers.count, len(missing))
+                return warm_up_and_measure_apart(self._loaded(), images, busy)
             if compiles:
                 warm_up_apart(tuple(conditions.values()), self._includes)
             return None

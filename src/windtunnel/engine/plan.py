@@ -22,6 +22,7 @@ from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.task import REGISTRY as TASKS
 from windtunnel.core.task import LabelOptions, Postprocessor, Task
+from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.manifest import Manifest
@@ -40,7 +41,7 @@ from windtunnel.suites.suite import Suite
 RUNS_FOLDER = "windtunnel-runs"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Everything that determines a run's predictions, and its chunks of work."""
 
@@ -57,6 +58,14 @@ class Plan:
     info: RunInfo
     sources: Mapping[str, str]
     frames: tuple[FrameRow, ...] = ()
+
+    def __repr__(self) -> str:
+        images, conditions = counted(len(self.surveyed), "image"), counted(len(self.conditions), "condition")
+        return (
+            f"Plan({self.model.name} on {self.dataset.name}, {self.suite.citation}: {images}, {conditions}, "
+            f"{counted(self.predictions, 'prediction')} in {counted(len(self.chunks), 'shard')}, recipe "
+            f"{self.recipe.digest[:8]})"
+        )
 
     @property
     def predictions(self) -> int:
