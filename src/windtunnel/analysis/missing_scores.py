@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windtunnel.core.metrics import REGISTRY, Missing, Need
-from windtunnel.metrics.score import measure_run
+from windtunnel.metrics.score import measure_run, why_not_measurable
 from windtunnel.metrics.scored_run import ScoredRun
 
 # By requirement of a metric: whether a run meets it, and the kind of run that does.
@@ -55,7 +55,7 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
             "the predictions have only the top classes, without probabilities",
             "give the scores of every class",
         )
-    if missing := known.why_missing(run):
+    if missing := known.why_missing(run) or why_not_measurable(metric, run):
         return missing
     if metric not in run.metrics:
         return Missing(
