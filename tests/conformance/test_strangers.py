@@ -111,6 +111,9 @@ USES = {
         "labels-json", "run demo data --suite smoke", "top1_error", "data", "dataset layout 'labels-json'",
         labelled,
     ),
+    "executors": Use(
+        "threads", "run demo demo --suite smoke --subset 20 --executor threads", "top1_error", "smoke",
+    ),
     "sections": Use(
         "class-balance", "run demo demo --suite smoke --subset 20", "top1_error", "<h2>Class balance</h2>",
     ),
@@ -123,6 +126,16 @@ def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
     own = {"task"}  # not for users yet
     kinds = {one.kind.replace(" ", "-") + "s" for one in _REGISTRIES.values() if one.kind not in own}
     assert kinds == set(EXAMPLES)
+
+
+def test_no_shipped_plug_in_has_the_name_of_an_example() -> None:
+    """CONTRIBUTING.md reserves these names: a shipped plug-in needs another one."""
+    for registry in _REGISTRIES.values():
+        kind = registry.kind.replace(" ", "-") + "s"
+        if kind in EXAMPLES:
+            assert Path(EXAMPLES[kind].file).stem.replace("_", "-") not in {
+                name.replace("_", "-") for name in registry.shipped()
+            }
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
