@@ -13,7 +13,7 @@ import click
 import pytest
 
 from tests.conftest import Command
-from windtunnel import cli
+from windtunnel import api, cli
 from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
 from windtunnel.core.extras import REQUIREMENTS
 from windtunnel.core.registry import import_file
@@ -96,6 +96,10 @@ def test_generated_pages_list_every_plug_in_and_public_name(generated: ModuleTyp
     assert {Path(image).name for image in re.findall(r"\]\(([^)]+\.jpg)\)", corruptions)} >= {"fog.jpg"}
     assert all(f".. auto{kind}:: windtunnel.{name}\n" in generated.api_page()
                for kind, name in (("function", "run"), ("class", "Run")))  # fmt: skip
+    for kind in ("model-kinds", "layouts"):
+        page = generated.forms_page(kind, "Title", "Lead.")
+        for row in api.list_plugins(kind):
+            assert f"\n## {row['name']}\n" in page and f"- form: `{row['form']}`\n" in page
     assert "## mean_error\n\n*mean error, %, lower is better*\n" in generated.metrics_page()
 
 

@@ -207,6 +207,30 @@ def test_another_package_publishes_plug_ins_of_every_kind_by_entry_points(tmp_pa
     assert {row["name"]: row["source"] for row in rows["suites"]}["my-suite@1"] == "stranger"
 
 
+def test_a_plug_in_of_another_name_than_its_file_or_entry_point_is_refused(tmp_path: Path) -> None:
+    kinds = [kind for kind in EXAMPLES if kind != "suites"]
+    install(tmp_path, "stranger", kinds)
+    meta = tmp_path / "stranger-1.0.dist-info" / "entry_points.txt"
+    lines = [line.partition(" = ")[1:] for line in meta.read_text().splitlines()]
+    groups = [line for line in meta.read_text().splitlines() if line.startswith("[")]
+    values = ["other" + "".join(parts) for parts in lines if parts[0]]
+    meta.write_text("".join(f"{group}\n{value}\n" for group, value in zip(groups, values, strict=True)))
+    code = (
+        "from windtunnel import UserError, api\n"
+        "from windtunnel.core.registry import _REGISTRIES\n"
+        "assert api.KINDS\n"  # imports every kind
+        "for registry in _REGISTRIES.values():\n"
+        "    if 'other' in registry:\n"
+        "        try:\n"
+        "            registry.get('other')\n"
+        "        except UserError as error:\n"
+        "            print(error)\n"
+    )
+    said = with_installed(tmp_path, code).splitlines()
+    assert len(said) == len(kinds)
+    assert all("give it the name of its file or entry point, 'other'" in line for line in said)
+
+
 def test_a_name_that_two_packages_have_is_refused(tmp_path: Path) -> None:
     install(tmp_path, "stranger", ["suites"])
     install(tmp_path, "other", ["suites"])
