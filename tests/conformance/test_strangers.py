@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from tests.strangers import EXAMPLES, write_example
+from tests.strangers import CONTRIBUTING, EXAMPLES, write_example
 from windtunnel import api
 from windtunnel.core.registry import _REGISTRIES
 
@@ -130,6 +131,9 @@ def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
 
 def test_no_shipped_plug_in_has_the_name_of_an_example() -> None:
     """CONTRIBUTING.md reserves these names: a shipped plug-in needs another one."""
+    checklist = CONTRIBUTING.read_text(encoding="utf-8").partition("## Checklist")[2].partition("\n## ")[0]
+    reserved = {name.replace("_", "-") for name in re.findall(r"`([\w-]+)`", checklist)}
+    assert reserved >= {Path(example.file).stem.replace("_", "-") for example in EXAMPLES.values()}
     for registry in _REGISTRIES.values():
         kind = registry.kind.replace(" ", "-") + "s"
         if kind in EXAMPLES:
