@@ -129,6 +129,13 @@ def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
     assert kinds == set(EXAMPLES)
 
 
+def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(
+        windtunnel.UserError, match=r"Unknown kind of plug-in 'metric'\. Did you mean metrics\?"
+    ):
+        api.list_plugins("metric")
+
+
 def test_no_shipped_plug_in_has_the_name_of_an_example() -> None:
     """CONTRIBUTING.md reserves these names: a shipped plug-in needs another one."""
     checklist = CONTRIBUTING.read_text(encoding="utf-8").partition("## Checklist")[2].partition("\n## ")[0]

@@ -32,8 +32,8 @@ RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
 
 
 def has_score(run: ScoredRun, metric: str) -> bool:
-    """Whether a run's scores include a metric."""
-    return metric in run.metrics and bool(measure_run(run, [metric]))
+    """Whether a run has scores of a metric."""
+    return bool(measure_run(run, [metric]))
 
 
 def needed_run(run: ScoredRun, metric: str) -> str:
@@ -57,9 +57,4 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
         )
     if missing := known.why_missing(run) or why_not_measurable(metric, run):
         return missing
-    if metric not in run.metrics:
-        return Missing(
-            f"suite {run.recipe.suite.name} does not score it",
-            f"run a suite that lists {metric} under `metrics`",
-        )
     return Missing("the run has too little data for it", f"see the notes of windtunnel report {run.path}")
