@@ -50,6 +50,7 @@ EXAMPLES = {
     "metrics": Example("A metric", "confident_error.py", "metrics/plugins"),
     "model-kinds": Example("A model kind", "linear.py", "models/kinds"),
     "layouts": Example("A dataset layout", "labels_json.py", "data/layouts"),
+    "executors": Example("An executor", "threads.py", "engine/executors"),
     "sections": Example("A report section", "class_balance.py", "report/sections"),
 }
 

@@ -36,6 +36,7 @@ NAMES = {
     "metrics": "confident_error",
     "model-kinds": "[linear]",
     "layouts": "labels-json",
+    "executors": "[threads]",
     "sections": "[class-balance]",
 }
 TESTS = (
@@ -45,7 +46,7 @@ TESTS = (
     ),
     *(
         f"tests/conformance/test_{name}.py"
-        for name in ("model_kinds", "layouts", "sections", "gallery", "docs")
+        for name in ("model_kinds", "layouts", "executors", "sections", "gallery", "docs")
     ),
     "tests/unit/test_suites.py",
 )
@@ -99,7 +100,7 @@ def run(target: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def add_examples(target: Path) -> None:
-    """Write the ten files, and the entries by hand; the golden digest of a unit is part of its file."""
+    """Write the files, and the entries by hand; the golden digest of a unit is part of its file."""
     for example in EXAMPLES.values():
         (target / PACKAGE / example.folder / example.file).write_text(example.text, encoding="utf-8")
     for name, entry in BY_HAND.values():

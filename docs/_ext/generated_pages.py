@@ -1,7 +1,7 @@
 """Writes the generated reference pages before Sphinx reads its sources.
 
-Suites, units, metrics and presets come from `windtunnel list KIND --json`, the API page from
-`windtunnel.__all__`, and the package graph from the imports of the package itself.
+Suites, units, metrics, presets, model kinds and dataset layouts come from `windtunnel list KIND --json`, the
+API page from `windtunnel.__all__`, and the package graph from the imports of the package itself.
 """
 
 from __future__ import annotations
@@ -124,6 +124,19 @@ def presets_page() -> str:
     )
 
 
+def forms_page(kind: str, title: str, lead: str) -> str:
+    """Every model kind or dataset layout with the form that users give."""
+    parts = [f"# {title}\n\n{lead}"]
+    for row in listed(kind):
+        facts = [("form", f"`{row['form']}`"), *([("needs", row["extra"])] if row.get("extra") else [])]
+        parts.append(f"## {row['name']}\n\n{_sentence(row['about'])}\n\n{bullets(facts)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
 def api_page() -> str:
     """Autodoc directives for every public name."""
     parts = [
@@ -155,6 +168,18 @@ def write_pages(app: Sphinx) -> None:
         ),
         "metrics.md": metrics_page(),
         "presets.md": presets_page(),
+        "model-kinds.md": forms_page(
+            "model-kinds",
+            "Model kinds",
+            "What `MODEL` may be, in the order in which the kinds are tried. The "
+            "[model file](../model-file.md) describes preprocessing.",
+        ),
+        "layouts.md": forms_page(
+            "layouts",
+            "Dataset layouts",
+            "What `DATA` may be, in the order in which the layouts are tried. "
+            "[Dataset formats](../datasets.md) describes labels and classes.",
+        ),
         "api.md": api_page(),
         "package-graph.svg": package_graph_svg(),
         "package-graph.md": graph_page(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 import tomllib
@@ -13,13 +14,16 @@ import click
 import pytest
 
 from tests.conftest import Command
-from windtunnel import cli
+from windtunnel import api, cli
 from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
 from windtunnel.core.extras import REQUIREMENTS
 from windtunnel.core.registry import import_file
 from windtunnel.corruptions import REGISTRY
+from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.published_figures import published_models
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.intervals import wilson
+from windtunnel.stats.measure import Measure
 from windtunnel.suites.suite_files import load_suite, suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -96,7 +100,25 @@ def test_generated_pages_list_every_plug_in_and_public_name(generated: ModuleTyp
     assert {Path(image).name for image in re.findall(r"\]\(([^)]+\.jpg)\)", corruptions)} >= {"fog.jpg"}
     assert all(f".. auto{kind}:: windtunnel.{name}\n" in generated.api_page()
                for kind, name in (("function", "run"), ("class", "Run")))  # fmt: skip
+    for kind in ("model-kinds", "layouts"):
+        page = generated.forms_page(kind, "Title", "Lead.")
+        for row in api.list_plugins(kind):
+            assert f"\n## {row['name']}\n" in page and f"- form: `{row['form']}`\n" in page
     assert "## mean_error\n\n*mean error, %, lower is better*\n" in generated.metrics_page()
+
+
+def test_what_a_metric_receives_exists() -> None:
+    page = (DOCS / "reference" / "metric-inputs.md").read_text(encoding="utf-8")
+    documented: dict[str, set[str]] = {}
+    for section in page.split("\n## ")[1:]:
+        rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
+        names = {name for row in rows for name in re.findall(r"`(\w+)[`(]", row)}
+        documented[section.partition(":")[0]] = names
+    assert all(len(names) > 5 for names in documented.values())
+    for type_ in (Observed, ScoredRun, Measure):
+        source = "".join(inspect.getsource(base) for base in type_.__mro__[:-1])
+        known = {*dir(type_), *re.findall(r"self\.(\w+)\b", source), *getattr(type_, "__annotations__", {})}
+        assert documented[type_.__name__] <= known
 
 
 def test_the_package_graph_has_a_cycle_only_where_the_contract_has_exceptions(generated: ModuleType) -> None:

@@ -109,10 +109,10 @@ def test_what_no_kind_recognises_is_refused(tmp_path: Path) -> None:
     for source, said in (
         (
             str(tmp_path / "notes.txt"),
-            "is not a model; give an .onnx file, module:factory or file.py:factory",
+            "is not a model; give one of: the word demo; FILE.onnx; module:factory or FILE.py:factory",
         ),
-        ("nowhere.bin", "No such model: nowhere.bin. Give an .onnx file"),
-        (3, "int gives a int; give a callable"),
+        ("nowhere.bin", "No such model: nowhere.bin. Give one of: the word demo; FILE.onnx"),
+        (3, "The model is an object of type int; give a callable"),
     ):
         with pytest.raises(UserError, match=said):
             load_model(source)
@@ -146,7 +146,7 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
     assert any(one.metric == "top1_error" for one in run.scores())
     without = command(tmp_path, *given, "--out", "other")
     assert without.returncode == 2
-    assert "weights.npz is not a model; give an .onnx file" in without.stderr
+    assert "weights.npz is not a model; give one of: the word demo; FILE.onnx" in without.stderr
 
 
 def test_weights_and_the_kinds_own_file_are_in_the_fingerprint(tmp_path: Path, own_kinds: None) -> None:
@@ -175,6 +175,38 @@ def test_a_kind_from_outside_wraps_what_factories_return(tmp_path: Path, own_kin
     model = load_model(f"{tmp_path}/boxed.py:Box")
     assert model.class_count == 10
     assert model.fingerprint.startswith(load_model("demo").fingerprint + "-")
+
+
+def test_a_malformed_file_gets_one_line(tmp_path: Path, own_kinds: None) -> None:
+    include(write_example("model-kinds", tmp_path))
+    np.savez(tmp_path / "other.npz", matrix=np.zeros(3))
+    with pytest.raises(UserError, match=r"other\.npz contains matrix; give FILE\.npz with weights"):
+        load_model(tmp_path / "other.npz")
+    (tmp_path / "damaged.npz").write_bytes(b"no archive")
+    with pytest.raises(UserError, match=r"kind linear failed on .*damaged\.npz: .*\. Give FILE\.npz with"):
+        load_model(tmp_path / "damaged.npz")
+
+
+def test_a_shipped_kind_that_fails_on_a_file_gets_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> Model:
+        raise KeyError("bias")
+
+    monkeypatch.setattr(type(REGISTRY.get("onnx")), "load", crash)
+    with pytest.raises(
+        UserError, match=r"kind onnx failed on x\.onnx: KeyError: 'bias'\. Give FILE\.onnx\.$"
+    ):
+        load_model("x.onnx")
+
+
+def test_messages_name_the_forms_of_every_kind(own_kinds: None, tmp_path: Path) -> None:
+    include(write_example("model-kinds", tmp_path))
+    with pytest.raises(UserError) as error:
+        load_model("nowhere.bin")
+    written = [kind.form for kind in REGISTRY.all() if not kind.live]
+    assert len(written) == 4 and all(form in str(error.value) for form in written)
+    assert "windtunnel list model-kinds" in str(error.value)
 
 
 WRONG = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from tests.strangers import EXAMPLES, write_example
+from tests.strangers import CONTRIBUTING, EXAMPLES, write_example
 from windtunnel import api
 from windtunnel.core.registry import _REGISTRIES
 
@@ -111,6 +112,9 @@ USES = {
         "labels-json", "run demo data --suite smoke", "top1_error", "data", "dataset layout 'labels-json'",
         labelled,
     ),
+    "executors": Use(
+        "threads", "run demo demo --suite smoke --subset 20 --executor threads", "top1_error", "smoke",
+    ),
     "sections": Use(
         "class-balance", "run demo demo --suite smoke --subset 20", "top1_error", "<h2>Class balance</h2>",
     ),
@@ -123,6 +127,26 @@ def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
     own = {"task"}  # not for users yet
     kinds = {one.kind.replace(" ", "-") + "s" for one in _REGISTRIES.values() if one.kind not in own}
     assert kinds == set(EXAMPLES)
+
+
+def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(
+        windtunnel.UserError, match=r"Unknown kind of plug-in 'metric'\. Did you mean metrics\?"
+    ):
+        api.list_plugins("metric")
+
+
+def test_no_shipped_plug_in_has_the_name_of_an_example() -> None:
+    """CONTRIBUTING.md reserves these names: a shipped plug-in needs another one."""
+    checklist = CONTRIBUTING.read_text(encoding="utf-8").partition("## Checklist")[2].partition("\n## ")[0]
+    reserved = {name.replace("_", "-") for name in re.findall(r"`([\w-]+)`", checklist)}
+    assert reserved >= {Path(example.file).stem.replace("_", "-") for example in EXAMPLES.values()}
+    for registry in _REGISTRIES.values():
+        kind = registry.kind.replace(" ", "-") + "s"
+        if kind in EXAMPLES:
+            assert Path(EXAMPLES[kind].file).stem.replace("_", "-") not in {
+                name.replace("_", "-") for name in registry.shipped()
+            }
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
@@ -192,6 +216,30 @@ def test_another_package_publishes_plug_ins_of_every_kind_by_entry_points(tmp_pa
     for kind, use in USES.items():
         assert use.name in {row["name"] for row in rows[kind]}, kind
     assert {row["name"]: row["source"] for row in rows["suites"]}["my-suite@1"] == "stranger"
+
+
+def test_a_plug_in_of_another_name_than_its_file_or_entry_point_is_refused(tmp_path: Path) -> None:
+    kinds = [kind for kind in EXAMPLES if kind != "suites"]
+    install(tmp_path, "stranger", kinds)
+    meta = tmp_path / "stranger-1.0.dist-info" / "entry_points.txt"
+    lines = [line.partition(" = ")[1:] for line in meta.read_text().splitlines()]
+    groups = [line for line in meta.read_text().splitlines() if line.startswith("[")]
+    values = ["other" + "".join(parts) for parts in lines if parts[0]]
+    meta.write_text("".join(f"{group}\n{value}\n" for group, value in zip(groups, values, strict=True)))
+    code = (
+        "from windtunnel import UserError, api\n"
+        "from windtunnel.core.registry import _REGISTRIES\n"
+        "assert api.KINDS\n"  # imports every kind
+        "for registry in _REGISTRIES.values():\n"
+        "    if 'other' in registry:\n"
+        "        try:\n"
+        "            registry.get('other')\n"
+        "        except UserError as error:\n"
+        "            print(error)\n"
+    )
+    said = with_installed(tmp_path, code).splitlines()
+    assert len(said) == len(kinds)
+    assert all("give it the name of its file or entry point, 'other'" in line for line in said)
 
 
 def test_a_name_that_two_packages_have_is_refused(tmp_path: Path) -> None:

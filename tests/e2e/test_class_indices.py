@@ -257,7 +257,6 @@ def test_a_missing_mce_is_explained_with_what_to_do(runs: dict[str, windtunnel.R
         ("mfp <= +1", "neither run has mFP: it needs a run of sequences (suite imagenet-p)"),
         ("auroc >= -1", "neither run has AUROC: it needs an out-of-distribution run"),
         ("auroc:energy >= -1", "neither run has AUROC: it needs an out-of-distribution run"),
-        ("rms_calibration_error_compat <= +1", "suite imagenet-c does not score it"),
     ],
 )
 def test_a_rule_on_a_known_metric_that_runs_lack_says_why(

@@ -115,6 +115,9 @@ def test_it_is_compared_gated_and_sliced(folder: Path, runs: list[Path], call: C
     assert any(one["metric"] == "confident_error" for one in json.loads(out)["differences"])
     code, out, _ = call("gate", runs[1], "--against", runs[0], "--rule", "confident_error <= +90", *included)
     assert (code, "confident_error" in out) == (0, True)
+    # The suite does not list nll: it is measured for the rule.
+    code, out, err = call("gate", runs[1], "--against", runs[0], "--rule", "nll <= +90", *included)
+    assert code == 0 and "nll" in out and "1 not worse" in out, out + err
     code, _, err = call("gate", runs[1], "--against", runs[0], "--rule", "confident_error >= -1", *included)
     assert code == 2
     assert "more confident_error is worse; write for example <= +1" in err

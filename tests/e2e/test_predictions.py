@@ -343,3 +343,27 @@ def test_a_cell_of_csv_may_hold_a_list_of_best_classes(tmp_path: Path, first: st
     run = windtunnel.score_predictions(tmp_path / "best.csv", tmp_path / "data", out=tmp_path / "run")
     assert [one.value for one in run.scores(["top1_error"])] == [pytest.approx(1 / 3)]
     assert run.recipe.model.top_k == 3
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_a_row_without_a_condition_is_clean(suffix: str, tmp_path: Path) -> None:
+    """Clean: one of two is right; under fog:3 none is."""
+    for name in ("cat", "dog"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        Image.fromarray(np.full((40, 40, 3), 60, np.uint8)).save(tmp_path / "data" / name / "0.png")
+    rows = [
+        {"id": "cat/0.png", "condition": "", "top": "cat"},
+        {"id": "dog/0.png", "condition": None, "top": "cat"},
+        {"id": "cat/0.png", "condition": "fog:3", "top": "dog"},
+        {"id": "dog/0.png", "condition": "fog:3", "top": "cat"},
+    ]
+    file = tmp_path / f"best{suffix}"
+    if suffix == ".json":
+        file.write_text(json.dumps([{**row, "top": [row["top"]]} for row in rows]))
+    else:
+        with file.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, ["id", "condition", "top"])
+            writer.writeheader()
+            writer.writerows(rows)
+    run = windtunnel.score_predictions(file, tmp_path / "data", "imagenet-c", out=tmp_path / "run")
+    assert {one.condition: one.value for one in run.scores(["top1_error"])} == {"clean": 0.5, "fog:3": 1.0}

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import binomtest, entropy, norm
 
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.stats.intervals import clustered_share, wilson
 from windtunnel.tasks.classification.summary import summarise
 
@@ -45,13 +44,6 @@ def test_clustered_share_covers_correlated_conditions() -> None:
         low, high = clustered_share(shares, 15)
         hits += low <= 0.3 <= high
     assert 930 <= hits <= 970
-
-
-def test_error_by_rank() -> None:
-    ranks = np.array([[0, 1], [4, 5], [9, 0]], np.int32)
-    assert top_k_wrong(ranks, 1).tolist() == [[False, True], [True, True], [True, False]]
-    assert top_k_wrong(ranks, 5).tolist() == [[False, False], [False, True], [True, False]]
-    assert top_k_wrong(ranks, 1).mean(axis=1).tolist() == [0.5, 1.0, 0.5]
 
 
 def everything(classes: int) -> np.ndarray:

@@ -182,7 +182,7 @@ def test_factories_in_files_and_modules(tmp_path: Path, monkeypatch: pytest.Monk
     for spec, match in (
         ("mymodels:broken", "no weights"),
         ("mymodels:mean_color", "Did you mean mean_colour"),
-        ("mymodels:not_a_model", "gives a int"),
+        ("mymodels:not_a_model", "What the factory not_a_model returns is an object of type int; give"),
         ("nomodule:factory", "cannot be imported"),
         (f"{tmp_path}/none.py:x", "No such file"),
     ):

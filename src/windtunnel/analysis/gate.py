@@ -189,7 +189,7 @@ def gate(
             f"{new.path} cannot be checked against {base.path}: {why}; run both with equal "
             f"{option('mask')} and {option('label_map')}."
         )
-    joined = join_runs([base, new])
+    joined = join_runs([base, new], [rule.metric for rule in parsed if metric_of(rule.metric)])
     if not joined.paired:
         raise UserError(
             f"{new.path} cannot be checked against {base.path} image by image: {joined.unpaired_because}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windtunnel.core.metrics import REGISTRY, Missing, Need
-from windtunnel.metrics.score import measure_run
+from windtunnel.metrics.score import measure_run, why_not_measurable
 from windtunnel.metrics.scored_run import ScoredRun
 
 # By requirement of a metric: whether a run meets it, and the kind of run that does.
@@ -32,8 +32,8 @@ RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
 
 
 def has_score(run: ScoredRun, metric: str) -> bool:
-    """Whether a run's scores include a metric."""
-    return metric in run.metrics and bool(measure_run(run, [metric]))
+    """Whether a run has scores of a metric."""
+    return bool(measure_run(run, [metric]))
 
 
 def needed_run(run: ScoredRun, metric: str) -> str:
@@ -55,11 +55,6 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
             "the predictions have only the top classes, without probabilities",
             "give the scores of every class",
         )
-    if missing := known.why_missing(run):
+    if missing := known.why_missing(run) or why_not_measurable(metric, run):
         return missing
-    if metric not in run.metrics:
-        return Missing(
-            f"suite {run.recipe.suite.name} does not score it",
-            f"run a suite that lists {metric} under `metrics`",
-        )
     return Missing("the run has too little data for it", f"see the notes of windtunnel report {run.path}")

@@ -81,8 +81,12 @@ def why_different_benchmarks(runs: Sequence[ScoredRun]) -> str:
     return f"they are different benchmarks ({' and '.join(dict.fromkeys(run.info.suite for run in runs))})"
 
 
-def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
+def join_runs(given: Sequence[ScoredRun | str | Path], metrics: Sequence[str] = ()) -> Joined:
     """Join runs on images (id, content of the source, labels) and conditions (id).
+
+    Args:
+        given: two or more runs or their folders.
+        metrics: metrics to measure besides those of the runs' suites.
 
     Raises:
         UserError: fewer than two runs, an unfinished one, one without labels, no shared image, or no
@@ -111,7 +115,7 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
     column = _group_column(runs)
     if why and column:
         runs = tuple(_grouped(run, column) for run in runs)
-    measures, lacking = _shared_measures(runs, rows)
+    measures, lacking = _shared_measures(runs, rows, metrics)
     if not why:
         measures = _same_rows(measures)
     groups = None if why else _shared_groups(runs, rows)
@@ -174,11 +178,18 @@ def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]])
 
 
 def _shared_measures(
-    runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]
+    runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]], metrics: Sequence[str]
 ) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
     """For every run the shared measures over the given rows, and why others are not shared."""
     every_measure = [
-        {(measure.metric, measure.condition): measure for measure in measure_run(run)} for run in runs
+        {
+            (measure.metric, measure.condition): measure
+            for measure in [
+                *measure_run(run),
+                *measure_run(run, [metric for metric in metrics if metric not in run.metrics]),
+            ]
+        }
+        for run in runs
     ]
     # Scores over several conditions come first: their absence matters most.
     keys = sorted(

@@ -89,7 +89,7 @@ def _near_chance(run: ScoredRun) -> str:
         return ""
     column = seen.column(condition)
     # An image whose class has no output is never correct.
-    right, count = int((seen.rank[has_output, column] == 0).sum()), len(accepted)
+    right, count = int(seen.correct[has_output, column].sum()), len(accepted)
     source, by_chance = chance_of(seen.chosen[has_output, column], accepted, run.recipe.counted_classes)
     if not is_near_chance(right, by_chance):
         return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from windtunnel.core.errors import unknown_name
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.layouts import by_priority
@@ -178,4 +179,6 @@ def published_sources() -> dict[str, Source]:
 
 def list_plugins(kind: str) -> list[dict[str, Any]]:
     """Every plug-in of a kind (one of KINDS) as a row of facts."""
+    if kind not in KINDS:
+        raise unknown_name("kind of plug-in", kind, KINDS)
     return KINDS[kind]()

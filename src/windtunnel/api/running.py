@@ -84,7 +84,8 @@ def run(
     """Run a suite: one model on one dataset under many conditions; a stopped run is continued.
 
     Args:
-        model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
+        model: `FILE.onnx`, `demo` or another text of the forms that `windtunnel list model-kinds` lists, a
+            torch module, or a callable.
         data: folder, table, archive or array file, a Dataset, or `demo`.
         suite: a suite's name or TOML file; None for imagenet-c-quick, or the suite of a precomputed or
             natural set.

@@ -35,12 +35,14 @@ from windtunnel.runs import Run
 @LOG
 @click.pass_context
 def command(context: click.Context, /, explain: bool, as_json: bool, console: Console, **given: Any) -> None:
-    """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
+    """Run a suite on MODEL over DATA.
 
-    Several models share the images, which are made once. Each model has its own run folder.
+    MODEL is an ONNX file, a Python factory (FILE.py:factory) or another form that `windtunnel list
+    model-kinds` lists. Several models share the images, which are made once. Each model has its own run
+    folder.
 
-    DATA is a folder with one folder per class, a CSV, TSV or JSONL table, a zip or tar, an .npy or .npz
-    file, or demo. The same command continues a stopped run. Instead of MODEL and DATA, a TOML file may
+    DATA is a folder with one folder per class, or another form that `windtunnel list layouts` lists. The
+    same command continues a stopped run. Instead of MODEL and DATA, a TOML file may
     describe the run; options override it.
 
     \b

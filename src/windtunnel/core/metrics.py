@@ -65,6 +65,14 @@ class Missing:
     cure: str
 
 
+class NotMeasurable(Exception):
+    """A metric asks for predictions that a run does not have; its score is missing, for this reason."""
+
+    def __init__(self, reason: str, cure: str) -> None:
+        super().__init__(f"{reason}; {cure}")
+        self.missing = Missing(reason, cure)
+
+
 def _no_reason(_run: Any) -> Missing | None:
     return None
 

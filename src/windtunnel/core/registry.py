@@ -158,6 +158,11 @@ class Registry(Generic[P]):
     def _checked(self, plugin: object, name: str) -> P:
         if not isinstance(plugin, self._type):
             raise UserError(f"'{name}' is a {type(plugin).__name__}, not a {self.kind}; see CONTRIBUTING.md.")
+        if plugin.name != name:
+            raise UserError(
+                f"The {self.kind} '{name}' declares the name '{plugin.name}'; give it the name of its file "
+                f"or entry point, '{name}'."
+            )
         return plugin
 
 

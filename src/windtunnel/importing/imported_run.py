@@ -100,12 +100,12 @@ def score_predictions(
         )
     if out:
         RunFolder(location_of(out)).check_free()
-    file = PredictionFile(local_path(predictions, "predictions"), outputs)
+    file = PredictionFile(local_path(predictions, "predictions"), outputs, "native" if natural else CLEAN)
     best_only = file.layout.outputs == TOP_K
     masked = natural is not None and (natural.role == "out" or natural.output_rule in ("mask", "collapse"))
     if best_only and (options.mask or chosen.mask or options.label_map is not None or masked):
         raise UserError("Best classes alone cannot be masked or mapped; give the scores of every class.")
-    summary = summarise_file(file, "native" if natural else CLEAN)
+    summary = summarise_file(file)
     space = imagenet_1k() if labels == IMAGENET_1K else dataset.label_space
     # Columns may be named by WordNet id although the data's labels are class indices.
     numbered = dataset.label_space.name == INDICES and labels != INDICES
@@ -136,16 +136,13 @@ def score_predictions(
     return _stored(plan, rows, folder)
 
 
-def summarise_file(file: PredictionFile, unnamed: str = CLEAN) -> FileSummary:
-    """Read a file once for the facts that are needed before its rows can be assigned.
-
-    `unnamed` is the condition of rows without one.
-    """
+def summarise_file(file: PredictionFile) -> FileSummary:
+    """Read a file once for the facts that are needed before its rows can be assigned."""
     summary = FileSummary()
     for rows, conditions in file.conditions():
         summary.rows += rows
         if conditions is None:
-            summary.conditions[unnamed] += rows
+            summary.conditions[file.unnamed] += rows
         else:
             for pair in conditions.value_counts().to_pylist():
                 summary.conditions[str(pair["values"])] += pair["counts"]

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.data.precomputed import CLEAN
 from windtunnel.tasks.classification.postprocessing import TOP_K
 
 SUFFIXES = (".parquet", ".npz", ".csv", ".jsonl", ".json")
@@ -155,14 +156,15 @@ class PredictionFile:
     Attributes:
         layout: its columns.
         width: the number of values in its first row: classes, or best classes.
+        unnamed: the condition of rows without one.
     """
 
-    def __init__(self, path: Path, outputs: str | None = None) -> None:
+    def __init__(self, path: Path, outputs: str | None = None, unnamed: str = CLEAN) -> None:
         if path.suffix.lower() not in SUFFIXES:
             raise unknown_name("kind of predictions", path.suffix or path.name, SUFFIXES)
         if not path.is_file():
             raise UserError(f"No such predictions: {path}; give a file of predictions.")
-        self.path = path
+        self.path, self.unnamed = path, unnamed
         try:
             self.layout = find_layout(path, self._columns(), outputs)
             first = next(self._tables(1), None)
@@ -190,10 +192,16 @@ class PredictionFile:
         names = [name for name in (self.layout.id, self.layout.condition) if name]
         try:
             for table in self._tables(BLOCK_NUMBERS // 16, names):
-                column = _flat(table[names[1]]).cast(pa.string()) if self.layout.condition else None
-                yield len(table), column
+                yield len(table), self._named(table)
         except (pa.ArrowException, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise self._damaged(error) from error
+
+    def _named(self, table: pa.Table) -> pa.Array | None:
+        """The conditions of rows; an empty cell is the condition of rows without one."""
+        if not self.layout.condition:
+            return None
+        names = _flat(table[self.layout.condition]).cast(pa.string()).fill_null("")
+        return pc.if_else(pc.equal(pc.utf8_trim_whitespace(names), ""), self.unnamed, names)
 
     def _damaged(self, error: Exception) -> UserError:
         reason = textwrap.shorten((str(error).splitlines() or [type(error).__name__])[0], REASON_LENGTH)
@@ -204,7 +212,7 @@ class PredictionFile:
     def _block(self, table: pa.Table) -> Block:
         layout = self.layout
         ids = _flat(table[layout.id]).cast(pa.string())
-        conditions = _flat(table[layout.condition]).cast(pa.string()) if layout.condition else None
+        conditions = self._named(table)
         ragged, example = 0, ""
         if len(layout.values) == 1 and pa.types.is_list(table.schema.field(layout.values[0]).type):
             lengths = pc.list_value_length(_flat(table[layout.values[0]])).fill_null(0)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
 from windtunnel.metrics.comparability import why_frame_pairs_differ, why_outputs_differ, why_pixels_differ
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.stats.intervals import Groups, mean_interval, unit_count
 from windtunnel.stats.measure import Measure
 
@@ -155,8 +154,8 @@ def errors_on(run: ScoredRun, baseline: ScoredRun, run_rows: Rows, baseline_rows
         baseline.info.model.name,
         tuple(condition.name for _, _, condition in shared),
         tuple(condition.unit for _, _, condition in shared),
-        top_k_wrong(run.observed.rank[run_rows][:, columns], 1).astype(np.float64),
-        top_k_wrong(baseline.observed.rank[baseline_rows][:, baseline_columns], 1).astype(np.float64),
+        run.observed.wrong[run_rows][:, columns].astype(np.float64),
+        baseline.observed.wrong[baseline_rows][:, baseline_columns].astype(np.float64),
         None if run.groups is None else run.groups[run_rows],
     )
 

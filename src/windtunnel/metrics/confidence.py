@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.error import corruption_columns, top_k_wrong
+from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
@@ -70,7 +70,7 @@ def confident_measures(
     """
     if not seen.gives_probabilities or len(seen.ids) < 2:
         return []
-    right = ~top_k_wrong(seen.rank, 1)
+    right = seen.correct
 
     def measure(condition: str, what: str, columns: list[int]) -> Measure:
         parts = tuple(seen.conditions[column] for column in columns)

@@ -24,7 +24,6 @@ from windtunnel.core.option_names import option
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.clean_comparison import why_no_clean
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
@@ -149,7 +148,7 @@ def relative_weights(units: Sequence[str]) -> dict[str, float]:
 
 def less_clean(seen: Observed, corrupted: Measure) -> Measure:
     """The same weighted sum of (error - clean error)."""
-    clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
+    clean = seen.wrong[:, [seen.column("clean")]]
     return replace(
         corrupted,
         parts=("clean", *corrupted.parts),
@@ -165,7 +164,7 @@ def weighted_errors(
     columns = [column for unit in weights for column in _columns(run, unit)]
     each = [weight for unit, weight in weights.items() for _ in _columns(run, unit)]
     parts = tuple(seen.conditions[column] for column in columns)
-    wrong = top_k_wrong(seen.rank[:, columns], 1)
+    wrong = seen.wrong[:, columns]
     return Measure(metric, condition, formula, parts, wrong, np.array(each))
 
 

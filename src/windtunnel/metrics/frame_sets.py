@@ -145,7 +145,7 @@ def judge_frames(run: ScoredRun) -> Judged | None:
     sets = frame_sets(run.frame_sets, seen.ids)
     if not sets.names:
         return None
-    right = seen.rank[:, 0] == 0
+    right = seen.correct[:, 0]
     return Judged(sets, right[sets.anchors], right[sets.rows])
 
 

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.metrics import Missing, NotMeasurable
+from windtunnel.core.wording import counted
 from windtunnel.tasks.classification import classification
 from windtunnel.tasks.classification.summary import TOP
 
@@ -183,8 +185,59 @@ class Observed:
 
     @property
     def rank(self) -> NDArray[np.int32]:
-        """The label's rank among the outputs, 0 for the best."""
+        """The number of classes ranked before the label: 0 is correct, -1 is an image without a label.
+
+        Of several labels the highest-ranked one counts. A prediction that is not finite ranks the label
+        behind every class.
+
+        Raises:
+            NotMeasurable: the run has only the top classes, so that other ranks are unknown.
+        """
+        top_k = self._run.recipe.model.top_k
+        if top_k is not None:
+            raise NotMeasurable(
+                f"the predictions have only {_top_classes(top_k)}", "give the scores of every class"
+            )
         return self._values["rank"]
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Where the predicted class is a label of the image."""
+        return np.asarray(self._values["rank"] == 0)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Where the predicted class is no label of the image; False for an image without a label."""
+        return np.asarray(self._values["rank"] > 0)
+
+    def top_k_wrong(self, k: int) -> NDArray[np.bool_]:
+        """Where no label of the image is among the top k classes; False for an image without a label.
+
+        Raises:
+            NotMeasurable: the run has fewer than the top k classes, or at most k classes compete, which
+                leaves no class to be wrong with.
+        """
+        if missing := self._why_no_top(k):
+            raise NotMeasurable(missing.reason, missing.cure)
+        return np.asarray(self._values["rank"] >= k)
+
+    def _why_no_top(self, k: int) -> Missing | None:
+        """Why it is unknown, or trivial, whether a label is among the top k classes."""
+        if k < 1:
+            raise UserError(f"top_k_wrong({k}) asks for the top {k} classes; give k of at least 1.")
+        top_k, classes = self._run.recipe.model.top_k, self._run.recipe.counted_classes
+        if top_k is not None and top_k < k:
+            return Missing(
+                f"the predictions have only {_top_classes(top_k)}",
+                f"give the top {k} classes of every image, or the scores of every class",
+            )
+        if classes <= k:
+            verb = "competes" if classes == 1 else "compete"
+            return Missing(
+                f"only {counted(classes, 'class', 'classes')} {verb}",
+                "use the top-1 error" if classes > 1 else "give a model and data with more classes",
+            )
+        return None
 
     @property
     def chosen(self) -> NDArray[np.int32]:
@@ -203,7 +256,12 @@ class Observed:
 
     @property
     def sum_p2(self) -> NDArray[np.float64]:
-        """The sum of all classes' squared probabilities; 1 where the prediction is not finite."""
+        """The sum of all classes' squared probabilities; 1 where the prediction is not finite.
+
+        Raises:
+            NotMeasurable: the run has no probabilities.
+        """
+        self._check_probabilities()
         return np.where(self.not_finite, 1.0, self._values["sum_p2"].astype(np.float64))
 
     @cached_property
@@ -218,7 +276,12 @@ class Observed:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        """The predicted class's probability; 1 where the prediction is not finite."""
+        """The predicted class's probability; 1 where the prediction is not finite.
+
+        Raises:
+            NotMeasurable: the run has no probabilities.
+        """
+        self._check_probabilities()
         return np.where(self.not_finite, 1.0, np.exp(self._log_probability(self.best_score)))
 
     @property
@@ -231,12 +294,23 @@ class Observed:
         """Whether every class's probability is known; runs that store only top classes do not have them."""
         return bool(self._run.recipe.model.outputs in ("logits", "probabilities"))
 
+    def _check_probabilities(self) -> None:
+        if not self.gives_probabilities:
+            raise NotMeasurable(
+                "the predictions have only the top classes, without probabilities",
+                "give the scores of every class",
+            )
+
     @cached_property
     def label_log_probability(self) -> NDArray[np.float64]:
         """The logarithm of the label's probability, or of the highest-ranked one of several labels.
 
         A prediction that is not finite counts as probability 0.
+
+        Raises:
+            NotMeasurable: the run has no probabilities.
         """
+        self._check_probabilities()
         least = np.log(np.finfo(np.float32).tiny)
         return np.where(self.not_finite, least, self._log_probability(self._values["label_score"]))
 
@@ -252,6 +326,10 @@ class Observed:
     def column(self, condition: str) -> int:
         """The column of a condition."""
         return self.conditions.index(condition)
+
+
+def _top_classes(count: int) -> str:
+    return "the top class" if count == 1 else f"the top {count} classes"
 
 
 def _blocks(shards: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, first_line, unknown_name
-from windtunnel.core.metrics import REGISTRY, Metric, metric_named, metric_of, needing
+from windtunnel.core.metrics import REGISTRY, Metric, Missing, NotMeasurable, metric_named, metric_of, needing
 from windtunnel.core.option_names import option
 from windtunnel.core.scores import NO_FACETS, Score
 from windtunnel.metrics.facets import facets_by_condition
@@ -130,6 +130,23 @@ def _metric(asked: str) -> Metric:
 
 
 def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
+    """The measures of a metric; none if the run lacks what its function asks for."""
+    try:
+        return _returned_measures(asked, run, seen)
+    except NotMeasurable:
+        return []
+
+
+def why_not_measurable(asked: str, run: ScoredRun) -> Missing | None:
+    """What a metric's function asks for and a run lacks; None if the function returns."""
+    try:
+        _returned_measures(asked, run, run.observed)
+    except NotMeasurable as error:
+        return error.missing
+    return None
+
+
+def _returned_measures(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     """The measures that a metric's function returns, checked if the metric is user-defined."""
     metric, score = _metric(asked), asked.partition(":")[2]
     given = {"only": score} if score else {}
@@ -138,7 +155,7 @@ def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     file = Path(inspect.getfile(metric.function)).name
     try:
         measures = metric.function(run, seen, **given)
-    except UserError:
+    except (UserError, NotMeasurable):
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {first_line(error)}"

@@ -169,8 +169,8 @@ def load_model(
     """Load a model.
 
     Args:
-        model: an `.onnx` file, `module:factory`, `file.py:factory`, or a live object: a torch module, or
-            a callable that takes uint8 NHWC and returns scores. All kinds: `windtunnel list model-kinds`.
+        model: a text of one of the forms that `windtunnel list model-kinds` lists (`FILE.onnx`), or a live
+            object: a torch module, or a callable that takes uint8 NHWC and returns scores.
         preprocess: a preset's name or a TOML file; else the TOML next to the model file; else the default.
         data_size: height and width of the data's images, for testing a model that declares no size (rule
             `none`) and does not take 224 pixels.
@@ -184,8 +184,7 @@ def load_model(
 
 
 def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, placement: Placement) -> Model:
-    from windtunnel.models.kinds import kind_of, load_with, unknown_model
-    from windtunnel.models.python import live_origin, not_a_model
+    from windtunnel.models.kinds import kind_of, load_with, not_a_model, unknown_model
 
     if isinstance(model, Model):
         return model if placement == Placement() else model.placed(placement)
@@ -201,7 +200,7 @@ def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, p
         return load_with(kind, model, preprocess, data_size).placed(placement)
     if is_text:
         raise unknown_model(str(model))
-    raise not_a_model(live_origin(model, preprocess, data_size).name, model)
+    raise not_a_model("The model", model)
 
 
 def probe_images(preprocess: Preprocess, count: int, size: Size | None = None) -> NDArray[np.uint8]:

@@ -19,7 +19,7 @@ from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
 from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_images
 from windtunnel.models.devices import PROVIDERS, execution_providers, refuse_fallback, warn_of_cpu
-from windtunnel.models.kinds import SHIPPED_FORMS
+from windtunnel.models.kinds import unknown_model
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
 # Larger batches take longer per image on one thread, and more memory for activations.
@@ -192,7 +192,7 @@ def _locations(content: bytes) -> Iterator[tuple[int, int]]:
 def open_session(path: Location, graph: bytes | None = None, placement: Placement = Placement(CPU)) -> Any:  # noqa: B008 (frozen)
     """A session on one thread of the CPU or on another device, for a file or for a graph made from it."""
     if not path.is_file():
-        raise UserError(f"No such model: {path}. Give {SHIPPED_FORMS}.")
+        raise unknown_model(str(path))
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -37,13 +37,6 @@ def live_origin(made: object, preprocess: str | Path | None, data_size: Size | N
     return Origin(name, file, preprocess, data_size, portable=False)
 
 
-def not_a_model(name: str, made: object) -> UserError:
-    """The error for an object that no kind of model recognises."""
-    return UserError(
-        f"{name} gives a {type(made).__name__}; give a callable (uint8 NHWC to scores) or a torch module."
-    )
-
-
 class CallableModel(Model):
     """A classifier that is a Python callable from uint8 NHWC images to scores.
 

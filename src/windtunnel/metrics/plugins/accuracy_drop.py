@@ -6,7 +6,6 @@ import numpy as np
 
 from windtunnel.core.metrics import metric
 from windtunnel.metrics.accuracy_drop import difference_of_shares, of_shared_classes, square_and_add
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
@@ -30,7 +29,7 @@ def accuracy_drop(run: ScoredRun, seen: Observed) -> list[Measure]:
     if not len(shifted_rows) or not len(clean_rows):
         return []
     rows = np.sort(np.concatenate([shifted_rows, clean_rows]))
-    wrong = top_k_wrong(seen.rank[rows, 0], 1)
+    wrong = seen.wrong[rows, 0]
     of_shifted = np.isin(rows, shifted_rows)
     columns = np.stack([wrong & of_shifted, of_shifted, wrong & ~of_shifted, ~of_shifted], axis=1)
     formula = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from windtunnel.core.metrics import ScoreUnit, metric
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.pipeline_steps import (
     accuracy_of_axis,
     distinct_methods,
@@ -32,7 +31,7 @@ def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
     """
     labelled, seen = bool(len(seen.ids)), seen.with_unlabelled
     before = reference_of(seen)
-    right = ~top_k_wrong(seen.rank, 1)
+    right = ~seen.wrong
     axes: dict[str, list[int]] = {}
     for column in step_columns(run):
         axes.setdefault(axis_of(seen.conditions[column]), [seen.column(before)]).append(column)

@@ -7,7 +7,7 @@ import numpy as np
 from windtunnel.core.conditions import grid_text, is_uneven
 from windtunnel.core.metrics import metric
 from windtunnel.core.wording import counted
-from windtunnel.metrics.error import corruption_columns, top_k_wrong
+from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -26,7 +26,7 @@ def mean_error(run: ScoredRun, seen: Observed) -> list[Measure]:
             f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the others are not in the set"
         )
     parts = tuple(seen.conditions[column] for column in columns)
-    wrong = top_k_wrong(seen.rank[:, columns], 1)
+    wrong = seen.wrong[:, columns]
     weights = np.full(len(columns), 1 / len(columns))
     return [Measure("mean_error", "", formula, parts, wrong, weights)]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from windtunnel.core.metrics import metric
 from windtunnel.metrics.clean_comparison import why_no_clean
-from windtunnel.metrics.error import corruption_columns, top_k_wrong
+from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -18,7 +18,7 @@ def residual_robustness(run: ScoredRun, seen: Observed) -> list[Measure]:
     columns = corruption_columns(run)
     if "clean" not in seen.conditions or not columns or len(seen.ids) < 2:
         return []
-    wrong = top_k_wrong(seen.rank, 1)
+    wrong = seen.wrong
     clean = seen.column("clean")
     formula = "accuracy on clean minus accuracy under the condition (top-1)"
     measures = [

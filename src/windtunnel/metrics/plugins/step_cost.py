@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from windtunnel.core.metrics import metric
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.pipeline_steps import identical_steps, reference_of, step_columns, step_note
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
@@ -16,7 +15,7 @@ from windtunnel.stats.measure import Measure
 def step_cost(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Accuracy of the reference pipeline minus accuracy with one step swapped, for every step."""
     same, before = identical_steps(run, seen), reference_of(seen)
-    wrong = top_k_wrong(seen.rank, 1)
+    wrong = seen.wrong
     formula = f"accuracy under {before} minus accuracy with this step swapped (top-1)"
     return [
         Measure(

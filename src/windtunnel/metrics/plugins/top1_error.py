@@ -10,6 +10,6 @@ from windtunnel.stats.measure import Measure
 
 
 @metric(direction="lower", title="error", sliceable=True)
-def top1_error(run: ScoredRun, seen: Observed) -> list[Measure]:
+def top1_error(_run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error of every condition."""
-    return condition_errors(run, seen, 1, "share of images whose predicted class is not the label")
+    return condition_errors(seen, 1, "share of images whose predicted class is not the label")

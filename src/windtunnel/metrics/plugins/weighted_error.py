@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windtunnel.core.metrics import metric
-from windtunnel.metrics.error import corruption_columns, top_k_wrong
+from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -32,5 +32,5 @@ def weighted_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     )
     weights = np.array([run.weights[unit] / whole / units.count(unit) for unit in units])
     parts = tuple(seen.conditions[column] for column in columns)
-    wrong = top_k_wrong(seen.rank[:, columns], 1)
+    wrong = seen.wrong[:, columns]
     return [Measure("weighted_error", "", formula, parts, wrong, weights)]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import RunFailed, UserError, first_line
 from windtunnel.core.extras import load_extra
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, location_of
@@ -18,7 +18,6 @@ from windtunnel.models.preprocess import Declaration, declared
 
 # A user's own kinds are tried before the shipped ones.
 OWN_PRIORITY = 90
-SHIPPED_FORMS = "an .onnx file, module:factory or file.py:factory"
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class ModelKind(Plugin):
         help: a description in one line.
         form: what a user gives: `FILE.onnx`, `module:factory`.
         extra: the library that it needs and that does not come with windtunnel, if any.
+        live: whether its models are objects of Python, which cannot be written as a text.
         priority: kinds of higher priority are tried first.
     """
 
@@ -60,6 +60,7 @@ class ModelKind(Plugin):
     help: str = ""
     form: str = ""
     extra: str = ""
+    live: bool = False
     priority: int = OWN_PRIORITY
 
     def __init__(self) -> None:
@@ -134,12 +135,24 @@ def _checked(kind: ModelKind, source: object, load: Callable[[], Model]) -> Mode
 
 
 def unknown_model(source: str) -> UserError:
-    """The error for a text that no kind recognises."""
-    own = [plugin.form for plugin in by_priority() if not plugin.is_shipped]
-    forms = ", ".join([*own, SHIPPED_FORMS])
+    """The error for a text that is no model of any kind."""
     if location_of(source).exists():
-        return UserError(f"{source} is not a model; give {forms}.")
-    return UserError(f"No such model: {source}. Give {forms}.")
+        return UserError(f"{source} is not a model; give {written_forms()}.")
+    return UserError(f"No such model: {source}. Give {written_forms()}.")
+
+
+def not_a_model(what: str, given: object) -> UserError:
+    """The error for an object that no kind recognises; `what` is what it should be."""
+    return UserError(
+        f"{what} is an object of type {type(given).__name__}; give a callable (uint8 NHWC to scores), a "
+        "torch module, or another model of windtunnel list model-kinds."
+    )
+
+
+def written_forms() -> str:
+    """What users can write for a model, by the forms of all kinds."""
+    forms = "; ".join(kind.form for kind in by_priority() if not kind.live)
+    return f"one of: {forms} (windtunnel list model-kinds)"
 
 
 def has_suffix(source: object, suffix: str) -> bool:
@@ -149,14 +162,13 @@ def has_suffix(source: object, suffix: str) -> bool:
 
 @contextmanager
 def _reporting_failures(kind: ModelKind, source: object) -> Iterator[None]:
-    """Report a failure in a user's own kind in one line."""
+    """Report a failure, as of a malformed file, in one line."""
     try:
         yield
-    except UserError:
+    except (UserError, RunFailed):
         raise
     except Exception as error:
-        if kind.is_shipped:
-            raise
         raise UserError(
-            f"The model kind {kind.name} failed on {source}: {type(error).__name__}: {error}."
+            f"The model kind {kind.name} failed on {source}: {type(error).__name__}: {first_line(error)}. "
+            f"Give {kind.form}."
         ) from error

@@ -18,6 +18,7 @@ class Callable(ModelKind):
     name = "callable"
     help = "a Python callable from uint8 NHWC images to scores, with its own arithmetic"
     form = "an object in Python, or what a factory returns"
+    live = True
     priority = 10
 
     def recognises(self, source: object) -> bool:

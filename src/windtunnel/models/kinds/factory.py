@@ -12,8 +12,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations.urls import is_url
 from windtunnel.core.registry import import_file
 from windtunnel.models import Model, Size
-from windtunnel.models.kinds import ModelKind, Origin, kind_of, wrap_with
-from windtunnel.models.python import not_a_model
+from windtunnel.models.kinds import ModelKind, Origin, kind_of, not_a_model, wrap_with
 
 
 class Factory(ModelKind):
@@ -48,7 +47,7 @@ class Factory(ModelKind):
         file = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
         kind = None if isinstance(made, str | Path) else kind_of(made)
         if kind is None:
-            raise not_a_model(name, made)
+            raise not_a_model(f"What the factory {name} returns", made)
         return wrap_with(kind, made, Origin(name, file, preprocess, data_size, portable=True))
 
 
@@ -61,9 +60,7 @@ def _imported(where: str, spec: str) -> Any:
     try:
         return importlib.import_module(where)
     except ImportError as error:
-        raise UserError(
-            f"'{spec}' cannot be imported: {error}. Give module:factory or file.py:factory."
-        ) from error
+        raise UserError(f"'{spec}' cannot be imported: {error}. Give {Factory.form}.") from error
 
 
 factory = Factory()

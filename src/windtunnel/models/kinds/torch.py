@@ -17,6 +17,7 @@ class Torch(ModelKind):
     help = "a torch module, in evaluation mode and without gradients, on the device of its weights"
     form = "a module in Python, or what a factory returns"
     extra = "torch"
+    live = True
     priority = 30
 
     def recognises(self, source: object) -> bool:

@@ -38,7 +38,7 @@ def reliability_bins(run: ScoredRun) -> dict[str, list[dict[str, Any]]]:
     return {
         name: [
             asdict(bin_)
-            for bin_ in reliability(observed.confidence[:, columns], observed.rank[:, columns] == 0)
+            for bin_ in reliability(observed.confidence[:, columns], observed.correct[:, columns])
         ]
         for name, (observed, columns) in _image_sets(run).items()
     }

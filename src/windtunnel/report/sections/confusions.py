@@ -100,7 +100,7 @@ def confusion_tables(run: ScoredRun) -> list[dict[str, Any]]:
 
 def _confusion_table(run: ScoredRun, name: str, columns: list[int]) -> dict[str, Any]:
     observed, rows = run.observed, evaluated_rows(run)
-    incorrect = observed.rank[rows][:, columns] > 0
+    incorrect = observed.wrong[rows][:, columns]
     pairs = _confused_pairs(run, rows, columns)
     order = np.lexsort((pairs.codes, -pairs.counts / pairs.possible, -pairs.counts))
     listed = [int(pair) for pair in order if pairs.units[pair] >= MINIMUM][:PAIRS_SHOWN]
@@ -149,7 +149,7 @@ def _confused_pairs(run: ScoredRun, rows: NDArray[np.int64], columns: list[int])
     position = {label: index for index, label in enumerate(labels)}
     true_class = np.array([position[label] for label in row_labels], np.int64)
     # A prediction that is not finite has no predicted class.
-    confused = (observed.rank[rows][:, columns] > 0) & ~observed.not_finite[rows][:, columns]
+    confused = observed.wrong[rows][:, columns] & ~observed.not_finite[rows][:, columns]
     image, offset = np.nonzero(confused)
     predicted = observed.chosen[rows][:, columns][confused].astype(np.int64)
     code = predicted * len(labels) + true_class[image]

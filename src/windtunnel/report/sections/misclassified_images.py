@@ -121,7 +121,7 @@ def _choose_unmodified(run: ScoredRun, count: int) -> list[tuple[int, int]]:
         return []
     column, rows = observed.column(name), evaluated_rows(run)
     # A prediction that is not finite has no class that could be shown or explained.
-    wrong = rows[(observed.rank[rows, column] > 0) & ~observed.not_finite[rows, column]]
+    wrong = rows[observed.wrong[rows, column] & ~observed.not_finite[rows, column]]
     confidence = observed.confidence[wrong, column] if observed.gives_probabilities else np.zeros(len(wrong))
     per_label: Counter[tuple[int, ...]] = Counter()
     chosen: list[tuple[int, int]] = []
@@ -139,8 +139,8 @@ def _choose_corrupted(run: ScoredRun, count: int) -> list[tuple[int, int]]:
     if not len(observed.ids):
         return []
     # Without probabilities the order within a severity is arbitrary.
-    confidence = observed.confidence if observed.gives_probabilities else np.zeros(observed.rank.shape)
-    correct = observed.rank[:, observed.column("clean")] == 0
+    confidence = observed.confidence if observed.gives_probabilities else np.zeros(observed.wrong.shape)
+    correct = observed.correct[:, observed.column("clean")]
     chosen_rows: set[int] = set()
     per_unit: Counter[str] = Counter()
     chosen: list[tuple[int, int]] = []
@@ -151,7 +151,7 @@ def _choose_corrupted(run: ScoredRun, count: int) -> list[tuple[int, int]]:
     ]
     for severity in sorted({level for level, _ in corrupted}):
         columns = [column for level, column in corrupted if level == severity]
-        wrong = correct[:, None] & (observed.rank[:, columns] > 0) & ~observed.not_finite[:, columns]
+        wrong = correct[:, None] & observed.wrong[:, columns] & ~observed.not_finite[:, columns]
         scores = np.where(wrong, confidence[:, columns], -np.inf)
         for cell in np.argsort(-scores, axis=None, kind="stable")[: count * len(columns)]:
             row, offset = divmod(int(cell), len(columns))
