@@ -249,7 +249,7 @@ def warm_up_and_measure_apart(job: LoadedScoring, images: Sequence[Surveyed], wo
     sent = Sent.packed((job, tuple(images)), job.needs.includes)
     pipes: list[Connection] = []
     processes: list[SpawnProcess] = []
-    begun = time.perf_counter()
+    begun = time.time()
     try:
         for number in range(max(1, min(workers, MOST_PROBES, os.cpu_count() or 1))):
             ours, theirs = context.Pipe()
@@ -258,7 +258,7 @@ def warm_up_and_measure_apart(job: LoadedScoring, images: Sequence[Surveyed], wo
             theirs.close()
             pipes.append(ours)
             processes.append(process)
-        starting = max([time.perf_counter() - begun - ours.recv() for ours in pipes])
+        starting = max([ours.recv() for ours in pipes]) - begun
         for ours in pipes:
             ours.send(GO)
         return _together([ours.recv() for ours in pipes], starting)
@@ -286,7 +286,7 @@ def _together(probes: Sequence[Probe | None], starting: float) -> Probe | None:
 
 
 def _measure_apart(pipe: Connection, sent: Sent, compiles: bool) -> None:
-    """Get ready like a worker and say so, with the seconds spent compiling; then measure when told to."""
+    """Get ready like a worker and say when that was, without compilation; then measure when told to."""
     ignore_signals()
     with redirect_stdout(sys.stderr):
         job, images = sent.received()
@@ -298,6 +298,6 @@ def _measure_apart(pipe: Connection, sent: Sent, compiles: bool) -> None:
         models = [load_model(source) for source in job.sources]
         logging.disable()  # the workers report what they meet
         single_threaded()  # after the models have imported their libraries, as in workers
-        pipe.send(compiling)
+        pipe.send(time.time() - compiling)
         pipe.recv()
         pipe.send(measure(job.works, models, images))
