@@ -37,6 +37,7 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(VENV)/.test
 	$(BIN)/python benchmarks/all_conditions.py
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
+	$(BIN)/python benchmarks/two_cores.py
 	$(BIN)/python benchmarks/feed_rate.py
 	$(BIN)/python benchmarks/several_models.py
 
