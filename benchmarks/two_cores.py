@@ -1,4 +1,4 @@
-"""A run on all cores against bare inference on the same cores: python benchmarks/two_cores.py --model FILE.onnx
+"""A run on all cores against bare inference on them: python benchmarks/two_cores.py --model FILE.onnx
 
 Every worker process has one thread. Rates count from the first reported prediction on, so that the start of
 processes is not part of them. A table shows where the time of one process goes.
