@@ -59,6 +59,14 @@ def test_a_budget_chooses_the_subset(tmp_path: Path, many: ArrayDataset) -> None
     assert len(windtunnel.plan(slow, many, "smoke", budget="10h").surveyed) == 400
 
 
+def test_a_started_run_of_all_images_keeps_them(
+    tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    few = ArrayDataset(digits[0][:20], digits[1][:20])
+    windtunnel.run("demo", few, "smoke", out=tmp_path / "run", budget="10h")
+    assert len(windtunnel.plan("demo", few, "smoke", out=tmp_path / "run", budget="1s").surveyed) == 20
+
+
 def test_bad_budgets_are_refused_in_one_line(many: ArrayDataset) -> None:
     for budget, message in (
         ("soon", r"budget is 'soon'; give a time such as 90s, 10m or 2h"),

@@ -134,3 +134,27 @@ def children_started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(feeding, "start_uninterruptible", noting)
     return pids
+
+
+def test_a_model_may_keep_its_input(tmp_path: Path, digit_folder: Path) -> None:
+    inputs: list[Batch] = []
+
+    def keeping(images: Batch) -> NDArray[np.float32]:
+        inputs.append(images)
+        return corner_scores(images)
+
+    windtunnel.run(keeping, digit_folder, "smoke", out=tmp_path / "run", chunk=2, workers=2)
+    kept = {images.tobytes() for images in inputs}
+    alone: list[Batch] = []
+    inputs, alone = [], inputs
+    windtunnel.run(keeping, digit_folder, "smoke", out=tmp_path / "again", chunk=2)
+    assert kept == {images.tobytes() for images in inputs} and len(alone) == len(inputs)
+
+
+def test_a_chunk_without_any_readable_image_does_not_block(tmp_path: Path, digit_folder: Path) -> None:
+    """Long messages from both ends at once: neither waits for the other."""
+    for number in range(1500):
+        (digit_folder / "0" / f"{number:0180d}.png").write_bytes(b"no image")
+    run = windtunnel.run(corner_scores, digit_folder, "smoke", out=tmp_path / "run", chunk=500, workers=2)
+    statuses = run.predictions(["status"])["status"].to_pylist()
+    assert statuses.count("unreadable") == 1500 * 11 and statuses.count("ok") == 440

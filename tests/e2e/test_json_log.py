@@ -30,6 +30,13 @@ def test_errors_are_events_too(windtunnel_command: Command, tmp_path: Path) -> N
     assert end["event"] == "end" and "nowhere" in str(end["text"])
 
 
+def test_text_is_ascii() -> None:
+    from windtunnel.core.json_log import event_line
+
+    line = event_line("note", text="é")
+    assert line.isascii() and json.loads(line)["text"] == "é"
+
+
 def test_made_sets_report_events(windtunnel_command: Command, digit_folder: Path) -> None:
     done = windtunnel_command(
         "make", "imagenet-c", digit_folder, "set", "--only", "fog:3", "--layout", "folders", "--log-json"

@@ -265,15 +265,19 @@ def _within_budget(
     total = len(dataset.samples())
     probing = options.with_changes({"subset": min(PROBED_IMAGES, total), "out": None})
     probed = _prepared(models, loaded, dataset, suite, probing)
-    if options.out and (begun := stored_subset(_folders([run.plan for run in probed.runs], options.out)[0])):
-        return options.with_changes({"subset": begun})
-    count = probed.default_workers
-    if all_workers:
-        count = usable_workers(total, options, portable=dataset.portable)
-    workers = Workers(count, options.executor, options.address)
-    probe, fed = probe_time(probed.runs, workers, included_files())
+    if options.out:
+        for folder in _folders([run.plan for run in probed.runs], options.out):
+            started = stored_subset(folder)
+            if started is not None:
+                return options.with_changes({"subset": started})
+    choose = usable_workers if all_workers else python_workers
+    count = choose(total, options, portable=dataset.portable)
+    probe, fed = probe_time(probed.runs, Workers(count, options.executor, options.address), included_files())
     if probe is None:
-        return options
+        raise UserError(
+            f"{option('budget')} cannot choose a subset: the first images cannot be made or predicted. Give "
+            f"{option('subset', 20)} to see why."
+        )
     return options.with_changes({"subset": affordable_images(probe, seconds, count, total, fed=fed)})
 
 

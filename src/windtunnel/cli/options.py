@@ -119,9 +119,13 @@ def log_console(*, as_json: bool) -> Console:
     """Where a command reports progress and notes: standard error, for people or for programs."""
     from rich.console import Console
 
-    from windtunnel.core.json_log import JsonLog
+    if not as_json:
+        return Console(stderr=True)
+    from windtunnel.core.interruption import announce_with
+    from windtunnel.core.json_log import JsonLog, event_line
 
-    return JsonLog() if as_json else Console(stderr=True)
+    announce_with(lambda number: event_line("stopping", signal=number).encode())
+    return JsonLog()
 
 
 def print_json(value: object) -> None:

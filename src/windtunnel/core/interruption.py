@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE = b"\nFinishing the work in progress; Ctrl-C again stops at once.\n"
 
 _received: list[int] = []
+_notice: Callable[[int], bytes] = lambda _number: NOTICE  # noqa: E731
 
 
 class Interrupted(KeyboardInterrupt):
@@ -31,24 +32,34 @@ class Interrupted(KeyboardInterrupt):
 def finishing_items() -> Iterator[None]:
     """Let items in progress finish on the first signal; then raise Interrupted if one was received.
 
-    An executor asks `stop_requested` before it starts an item. Signals reach only the main thread: in others
-    nothing changes.
+    An executor asks `stop_requested` before it starts an item. Signals reach only the main thread; work in
+    another thread stops with the work of the main one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
+        if _received:
+            raise Interrupted(_received[0])
         return
-    before = [signal.getsignal(number) for number in SIGNALS]
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    # A signal that is ignored, as in background jobs, stays ignored; None is a handler outside Python.
+    handled = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     _received.clear()
-    for number in SIGNALS:
+    for number in handled:
         signal.signal(number, _on_signal)
     try:
         yield
         if _received:
             raise Interrupted(_received[0])
     finally:
-        _received.clear()
-        for number, handler in zip(SIGNALS, before, strict=True):
+        for number, handler in handled.items():
             signal.signal(number, handler)
+        _received.clear()
+
+
+def announce_with(notice: Callable[[int], bytes]) -> None:
+    """Write other bytes to standard error on the first signal, such as an event of a log."""
+    global _notice
+    _notice = notice
 
 
 def stop_requested() -> bool:
@@ -75,4 +86,5 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
     _received.append(number)
     if len(_received) > 1:
         raise Interrupted(number)
-    os.write(2, NOTICE)  # the only safe way to print while anything may be in progress
+    with suppress(OSError):  # standard error may be closed
+        os.write(2, _notice(number))  # the only safe way to print while anything may be in progress

@@ -20,7 +20,11 @@ class JsonLog(Console):
 
     def event(self, name: str, **fields: Any) -> None:
         """Write one event."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        text = json.dumps({"time": now, "event": name, **fields}, ensure_ascii=False)
-        self.file.write(text + "\n")
+        self.file.write(event_line(name, **fields))
         self.file.flush()
+
+
+def event_line(name: str, **fields: Any) -> str:
+    """One event as a line; ASCII, whatever the encoding of standard error is."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return json.dumps({"time": now, "event": name, **fields}, allow_nan=False) + "\n"

@@ -304,6 +304,7 @@ class RunInfo(Record, frozen=True):
         ignored_rows: number of rows of a predictions file outside the run's images, by reason.
         hardware: the name of the accelerator, if it is known.
         options: options of the run that `doctor` takes too, where they were given.
+        subset: the requested number of images; 0 for all. Sets with several parts may have a few more.
     """
 
     model: ModelInfo
@@ -317,6 +318,7 @@ class RunInfo(Record, frozen=True):
     ignored_rows: dict[str, int] = msgspec.field(default_factory=dict)
     hardware: str = ""
     options: dict[str, bool | str | tuple[str, ...]] = msgspec.field(default_factory=dict)
+    subset: int = 0
 
 
 def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:

@@ -167,7 +167,12 @@ def probe_time(
 ) -> tuple[Probe | None, bool]:
     """The measured time per image, and whether workers only make images for this process."""
     execution = Execution(runs, workers, includes, strict=False)
-    return execution.probe(missing_chunks(runs)), execution.feeds
+    every_run = tuple(range(len(runs)))
+    chunks = [
+        RunChunk(chunk.name, chunk.images, number, every_run)
+        for number, chunk in enumerate(runs[0].plan.chunks)
+    ]
+    return execution.probe(chunks), execution.feeds
 
 
 def missing_chunks(runs: Sequence[PlannedRun]) -> list[RunChunk]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -17,12 +18,15 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
 
 from windtunnel.core.errors import RunFailed
 from windtunnel.core.interruption import ignore_signals, stop_requested
+from windtunnel.core.option_names import option
+from windtunnel.core.wording import byte_size
 from windtunnel.engine.chunks import RunChunk
 from windtunnel.engine.jobs import Sent, worker_error
 from windtunnel.engine.pixels import Batch, Buffer, Event, PixelWork, make_batches
@@ -30,6 +34,8 @@ from windtunnel.engine.process_start import single_threaded, start_uninterruptib
 
 # Batches that a worker may finish ahead of the owner.
 AHEAD = 3
+# Where Linux keeps shared memory.
+SHARED_MEMORY = Path("/dev/shm")
 TRIES = 2
 _NUMBERS = count()
 
@@ -91,12 +97,12 @@ class _Worker:
     consumer: Consumer | None = None
     memory: dict[str, SharedMemory] = field(default_factory=dict)
 
-    def attached(self, batch: Batch, block: _Block) -> Batch:
-        """The batch with its images, which stay in shared memory."""
+    def received(self, batch: Batch, block: _Block) -> Batch:
+        """The batch with a copy of its images: a model may keep its input, and the slot is filled again."""
         if block.name not in self.memory:
             self.memory[block.name] = SharedMemory(block.name)
-        images: Any = np.ndarray(block.shape, np.uint8, self.memory[block.name].buf)
-        return replace(batch, buffer=Buffer(images, block.slot))
+        shared: Any = np.ndarray(block.shape, np.uint8, self.memory[block.name].buf)
+        return replace(batch, buffer=Buffer(shared[: len(batch.places)].copy()))
 
     def end(self) -> None:
         """Stop the process and free its memory."""
@@ -104,8 +110,7 @@ class _Worker:
         self.process.join()
         self.pipe.close()
         for block in self.memory.values():
-            with suppress(BufferError):  # a model may hold its last batch
-                block.close()
+            block.close()
         _unlink(self.prefix, len(self.memory))
 
 
@@ -177,9 +182,10 @@ class _Pool:
             worker.consumer.accept(event)
             return
         batch, block = event
-        worker.consumer.accept(worker.attached(batch, block))
+        batch = worker.received(batch, block)
         with suppress(OSError):
             worker.pipe.send(block.slot)
+        worker.consumer.accept(batch)
 
     def _finished(self, worker: _Worker) -> tuple[RunChunk, Any]:
         consumer = worker.consumer or self._begin(worker.chunks[0])
@@ -239,10 +245,14 @@ def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
 
 
 class _Slots:
-    """The slots of a pixel worker, as the worker sees them."""
+    """The slots of a pixel worker, as the worker sees them.
+
+    A thread empties the pipe at any time: if both ends waited to send, neither would ever receive.
+    """
 
     def __init__(self, pipe: Connection, prefix: str) -> None:
-        self._pipe = pipe
+        self._messages: SimpleQueue[RunChunk | int | None] = SimpleQueue()
+        threading.Thread(target=_read_messages, args=(pipe, self._messages), daemon=True).start()
         self._prefix = prefix
         self._names = count()
         self._blocks: list[SharedMemory] = []
@@ -259,7 +269,7 @@ class _Slots:
 
     def allocate(self, shape: tuple[int, ...]) -> Buffer:
         """A free slot of this shape; waits while the owner has as many as a worker may be ahead."""
-        while self._pipe.poll() or (not self._free and len(self._in_use) >= AHEAD):
+        while not self._messages.empty() or (not self._free and len(self._in_use) >= AHEAD):
             self._receive()
         size = int(np.prod(shape))
         if self._free:
@@ -282,7 +292,9 @@ class _Slots:
         return replace(batch, buffer=_NO_PIXELS), block
 
     def _receive(self) -> None:
-        message = self._pipe.recv()
+        message = self._messages.get()
+        if message is None:
+            raise EOFError  # the owner is gone
         if isinstance(message, int):
             self._in_use.remove(message)
             self._free.append(message)
@@ -290,7 +302,35 @@ class _Slots:
             self._chunks.append(message)
 
     def _block(self, size: int) -> SharedMemory:
-        return SharedMemory(f"{self._prefix}-{next(self._names)}", create=True, size=size)
+        block = SharedMemory(f"{self._prefix}-{next(self._names)}", create=True, size=size)
+        _reserve(block)
+        return block
+
+
+def _read_messages(pipe: Connection, messages: SimpleQueue[RunChunk | int | None]) -> None:
+    """Pass on the owner's messages; None when the owner is gone."""
+    with suppress(EOFError, OSError):
+        while True:
+            messages.put(pipe.recv())
+    messages.put(None)
+
+
+def _reserve(block: SharedMemory) -> None:
+    """Reserve the memory of a block: a write beyond the limit of the file system would kill the process."""
+    file = SHARED_MEMORY / block.name
+    if not file.exists():
+        return  # other systems have no such limit
+    handle = os.open(file, os.O_RDWR)
+    try:
+        os.posix_fallocate(handle, 0, block.size)
+    except OSError as error:
+        _free(block)
+        raise RunFailed(
+            f"{SHARED_MEMORY} has no room for a batch of {byte_size(block.size)} ({error.strerror}); enlarge "
+            f"it (docker run --shm-size), or use fewer {option('workers')} or a smaller {option('batch')}"
+        ) from error
+    finally:
+        os.close(handle)
 
 
 _NO_PIXELS = Buffer(np.empty((0, 0, 0, 3), np.uint8))

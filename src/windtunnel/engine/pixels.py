@@ -189,21 +189,24 @@ class _PixelStage:
     def events(self, source: Source, request: _Request, number: int) -> Iterator[Event]:
         """The images of one request, as batches that are full; a frame that cannot be made is a failure."""
         condition, seed = request.condition, self._works[0].seed
-        frame = 0
-        try:
-            for image in frames_under(source, condition, request.geometry, seed):
+        frames = frames_under(source, condition, request.geometry, seed)
+        for frame in range(condition.frames):
+            try:
+                image = next(frames, None)
+                if image is None:
+                    return
                 inputs = [self._works[run].fitted(image) for run in request.runs]
-                for run, input_image in zip(request.runs, inputs, strict=True):
-                    place = self._place(run, condition, number, frame)
-                    if condition.is_pipeline_step:
-                        yield from self._differences(run, place, image, source)
-                    yield from self._add(run, condition.numerics, place, input_image)
-                frame += 1
-        except (ImageError, MemoryError) as error:
-            reason = error if isinstance(error, ImageError) else TOO_LARGE
-            for run in request.runs:
-                for lost in range(frame, condition.frames):
-                    yield Failure(run, self._place(run, condition, number, lost), reason)
+            except (ImageError, MemoryError) as error:
+                reason = error if isinstance(error, ImageError) else TOO_LARGE
+                for run in request.runs:
+                    for lost in range(frame, condition.frames):
+                        yield Failure(run, self._place(run, condition, number, lost), reason)
+                return
+            for run, input_image in zip(request.runs, inputs, strict=True):
+                place = self._place(run, condition, number, frame)
+                if condition.is_pipeline_step:
+                    yield from self._differences(run, place, image, source)
+                yield from self._add(run, condition.numerics, place, input_image)
 
     def unfinished(self) -> Iterator[Batch]:
         """The batches that are not full at the end."""

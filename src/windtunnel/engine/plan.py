@@ -150,6 +150,7 @@ def make_plan(
         remarks=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
         versions=versions_for(conditions),
         hardware=model.hardware,
+        subset=subset,
         options=options_for_doctor(options),
     )
     chunks = _chunks(surveyed, recipe.chunk, recipe.digest)

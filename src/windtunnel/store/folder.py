@@ -251,11 +251,12 @@ def read_run_json(path: Location) -> RunRecord:
 
 
 def stored_subset(path: Location) -> int | None:
-    """The number of images of a started run, 0 if they are all of the dataset; None if there is no run."""
+    """The subset that was requested for a started run, 0 for all images; None if there is no run."""
     if not (path / RECIPE_FILE).is_file():
         return None
-    data = read_run_json(path).recipe.data
-    return 0 if data.count == data.of else data.count
+    record = read_run_json(path)
+    data = record.recipe.data
+    return record.info.subset or (0 if data.count == data.of else data.count)
 
 
 def _data_difference(path: Location, samples: pa.Table) -> str:

@@ -26,6 +26,8 @@ from windtunnel.engine.ray_worker import Setup
 ANSWER_SECONDS = 5
 START_SECONDS = 60
 STOP_SECONDS = 20
+# How soon a request to stop is passed on while the cluster says nothing.
+POLL_SECONDS = 0.5
 
 
 class Ray(Executor):
@@ -67,10 +69,13 @@ class Ray(Executor):
         with _driver(Orders(address, count, setup, packed)) as pipe:
             left, draining = len(packed), False
             while left:
-                message, content = _received(pipe, address, "progress", "done", "drained")
+                while not pipe.poll(POLL_SECONDS) and not (stop_requested() and not draining):
+                    pass
                 if stop_requested() and not draining:
                     draining = True
                     pipe.send(DRAIN)
+                    continue
+                message, content = _received(pipe, address, "progress", "done", "drained")
                 if message == "drained":
                     return
                 if message == "progress":
