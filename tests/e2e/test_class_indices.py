@@ -65,9 +65,39 @@ def test_all_thousand_indices_are_imagenet_and_it_is_reported(thousand: Path) ->
     assert tuple(plan.info.data.classes) == imagenet_1k().classes
     assert plan.recipe.projection.labels == tuple(range(1000)) and plan.recipe.projection.kind == "identity"
     (remark,) = (one for one in plan.info.remarks if "ImageNet-1k" in one)
-    assert "0 is n01440764, tench" in remark and "--labels indices" in remark
+    assert "0 is n01440764, tench" in remark and 'pass labels="indices"' in remark
     plain = windtunnel.plan(Says(0), thousand, "smoke", labels="indices")
     assert plain.recipe.data.label_space == "indices" and not plain.info.remarks
+
+
+def test_inspection_agrees_with_the_run_on_a_thousand_indices(tmp_path: Path) -> None:
+    thousand = tmp_path / "products.npz"
+    np.savez(thousand, images=np.zeros((1000, 8, 8, 3), np.uint8), labels=np.arange(1000))
+    (note,) = windtunnel.inspect_dataset(thousand).remarks
+    assert "run, plan, doctor and score read them as ImageNet-1k's (0 is n01440764, tench)" in note
+    assert 'pass labels="indices" to these commands' in note
+    assert "pass --labels indices to these commands" in call("data", "inspect", thousand).output
+
+
+def test_stored_notes_spell_options_for_their_reader(tmp_path: Path) -> None:
+    data = write_folders(tmp_path / "val", ["0", "6"], side=32)
+    (tmp_path / "net.toml").write_text(DECLARED)
+    run = windtunnel.run(
+        Says(0), data, "smoke", only=["contrast:1"], preprocess=tmp_path / "net.toml", out=tmp_path / "run"
+    )
+    (note,) = windtunnel.load_run(run.path).info.remarks
+    assert note.endswith('if they are not, pass labels="indices".')
+    assert "if they are not, pass --labels indices." in call("report", run.path, "--markdown").output
+    assert (
+        "pass --labels indices" in json.loads(call("score", run.path, "--json").output)["info"]["remarks"][0]
+    )
+
+
+def test_clean_images_of_an_array_file_are_not_called_folders(tmp_path: Path) -> None:
+    np.savez(tmp_path / "val.npz", images=np.zeros((3, 32, 32, 3), np.uint8), labels=np.arange(3))
+    with pytest.raises(UserError, match="is neither") as refused:
+        windtunnel.plan(Says(0), tmp_path / "val.npz", clean=tmp_path / "val.npz")
+    assert "its classes may be those of" in str(refused.value) and "folders" not in str(refused.value)
 
 
 def test_a_model_that_declares_other_classes_is_not_imagenet(thousand: Path, tmp_path: Path) -> None:
@@ -156,7 +186,8 @@ def test_all_reasons_for_a_missing_mce_are_named_at_once(tmp_path: Path) -> None
     assert "\n" not in said
     shown = call("score", run.path).output
     assert "unnamed class indices; they hold for images stored as JPEG 85" in shown
-    assert "No mCE: it is defined over 15 corruptions" in shown
+    assert shown.count("No CE and no mCE") == 1 and shown.count("No mCE") == 0
+    assert "Moreover, mCE is defined over 15 corruptions at 5 severities, and this run has 1 such" in shown
 
 
 def test_a_corruption_of_the_users_own_has_no_published_errors_at_any_severity(

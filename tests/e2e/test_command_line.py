@@ -190,7 +190,14 @@ def test_data_inspect_says_what_it_sees(windtunnel_command: Command, digit_folde
             ("0", "5", "995"),
             [
                 "Of the class indices 0 to 995, 3 occur. If they are ImageNet-1k's, pass --labels "
-                "imagenet-1k to run, plan or make."
+                "imagenet-1k to run, plan, doctor, score or make."
+            ],
+        ),
+        (
+            ("0", "n01440764", "cat"),
+            [
+                "The class names are of several kinds: WordNet ids of ImageNet-1k ('n01440764'), class "
+                "indices ('0'), other names ('cat'). All count as names, in sorted order."
             ],
         ),
         (("0", "5", "1000"), []),

@@ -469,6 +469,7 @@ def test_images_are_not_held_in_memory(tmp_path: Path) -> None:
     model = write_colour_model(tmp_path / "colour.onnx", classes=4, side=64)
     (tmp_path / "colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 64\n")
     loaded, data = load_model(model), open_dataset(tmp_path / "many.npz")
+    diagnose(loaded, data, DoctorOptions(subset=40))  # imports are not counted
     tracemalloc.start()
     diagnose(loaded, data, DoctorOptions(subset=0))
     peak = tracemalloc.get_traced_memory()[1]
@@ -632,7 +633,7 @@ def test_a_shift_may_be_the_data_s_and_known_labels_are_not_replaced_without_a_w
         "warning Either the model's outputs or the data's class indices are shifted by one; this test cannot "
         "decide which."
     )
-    replaced = "warning The model declares the labels of imagenet-1k, and --write replaces them."
+    replaced = "warning The model declares the labels of imagenet-1k, and the correction replaces them."
     assert told.index(either) < told.index(replaced) < told.index("written: ")
     # The terminal shows a few labels, and the file holds them all.
     shown = next(line for line in done.stdout.splitlines() if line.startswith("labels = "))

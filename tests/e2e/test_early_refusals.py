@@ -337,9 +337,22 @@ def test_a_run_of_which_nothing_is_stored_says_so(tmp_path: Path, digit_folder: 
     windtunnel.run("demo", digit_folder, "smoke", only=["contrast:1"], out=run)
     for shard in (run / "shards").iterdir():
         shard.unlink()
-    done = CliRunner().invoke(cli, ["score", str(run), "--partial"])
+    done = CliRunner().invoke(cli, ["score", str(run)])
     assert "(0 of 120 predictions) and has no stored predictions yet" in str(done.exception)
-    assert str(done.exception).endswith("--partial applies to --predictions only.")
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        (["--partial"], "--partial applies"),
+        (["--suite", "smoke", "--data", "demo"], "--data, --suite apply"),
+        (["--seed", "0"], "--seed applies"),
+        (["--map", "a.csv", "--csv"], "--map applies"),
+    ],
+)
+def test_options_of_predictions_are_refused_for_a_run_folder(given: list[str], refused: str) -> None:
+    done = CliRunner().invoke(cli, ["score", "run", *given])
+    assert str(done.exception).startswith(f"{refused} to --predictions only; leave ")
 
 
 def test_a_failure_says_how_much_is_stored(windtunnel_command: Command, tmp_path: Path) -> None:

@@ -404,6 +404,10 @@ def test_images_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
         (("as-stored", "{data}", "out"), "has no corruptions"),
         (("imagenet-c", "nowhere", "out"), "No such data"),
         (("imagenet-c", "{data}", "out", "--only", "fog:6"), "no such level"),
+        (
+            ("imagenet-c", "{data}", "out", "--only", "fog:3+jpeg:85"),
+            "leave out the codec, which is the same",
+        ),
         (("imagenet-c", "{data}", "out", "--only", "frog"), "Did you mean fog?"),
         (("imagenet-c", "{data}", "out", "--layout", "arrays", "--only", "fog:1"), "all five severities"),
         (("imagenet-c", "{data}", "out", "--codec", "gif"), "Unknown codec 'gif'"),

@@ -367,3 +367,19 @@ def test_a_row_without_a_condition_is_clean(suffix: str, tmp_path: Path) -> None
             writer.writerows(rows)
     run = windtunnel.score_predictions(file, tmp_path / "data", "imagenet-c", out=tmp_path / "run")
     assert {one.condition: one.value for one in run.scores(["top1_error"])} == {"clean": 0.5, "fog:3": 1.0}
+
+
+def test_predictions_without_clean_images_name_clean_among_what_is_missing(
+    logits: Path, tmp_path: Path, digit_folder: Path, windtunnel_command: Command
+) -> None:
+    table = pq.read_table(logits)
+    corrupted = table.filter(pc.starts_with(table["condition"], "gaussian_noise"))
+    pq.write_table(corrupted, tmp_path / "corrupted.parquet")
+    arguments = ("--predictions", tmp_path / "corrupted.parquet", "--data", digit_folder, "--suite", "smoke")
+    done = windtunnel_command("score", *arguments, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert "missing clean, defocus_blur:1, defocus_blur:3, defocus_blur:5 and 3 more" in " ".join(
+        done.stdout.split()
+    )
+    notes = run_notes(windtunnel.load_run(tmp_path / "run").scoring)
+    assert any(note.startswith("The set lacks 7 conditions of the suite: clean, defocus") for note in notes)

@@ -282,4 +282,4 @@ def test_time_is_measured_with_as_many_processes_as_workers(digit_folder: Path, 
     found = prepared.expected_time()
     assert found is not None
     predictions = prepared.runs[0].plan.predictions
-    assert 3 + 0.01 * 2 * predictions / 2 <= found.seconds < 3 + 0.01 * 5 * predictions / 2 + 5
+    assert found.seconds >= 3 + 0.01 * 2 * predictions / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 
@@ -187,6 +188,19 @@ def test_factories_in_files_and_modules(tmp_path: Path, monkeypatch: pytest.Monk
         (f"{tmp_path}/none.py:x", "No such file"),
     ):
         with pytest.raises(UserError, match=match):
+            windtunnel.load_model(spec)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_factory_without_torch_is_told_how_to_install_it(
+    inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def make():\n    import torch\n" if inside else "import torch\ndef make():\n    return torch\n"
+    (tmp_path / "needs_torch.py").write_text(text)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for spec in (f"{tmp_path}/needs_torch.py:make", "needs_torch:make"):
+        with pytest.raises(UserError, match=r"Install it: pip install 'torch>=2\.6'"):
             windtunnel.load_model(spec)
 
 

@@ -126,7 +126,7 @@ INFO = RunInfo(
     scoring=ScoringInfo(("top1_error",), {"fog": 2.5}, "writer", group_found=True),
     settings=("frost.textures=own",),
     missing=("fog:4",),
-    remarks=("one", "two"),
+    notes=("one", "two"),
     versions={"windtunnel": "0.1.0"},
     ignored_rows={"images of folders that are not scored": 1},
 )
@@ -134,7 +134,7 @@ SET_INFO = SetInfo(
     source="held-out-digits",
     classes=SetClasses("indices", "labels are class indices", ("0", "1")),
     left_out={"a.png": "truncated"},
-    remarks=("one",),
+    notes=("one",),
     settings=(),
     versions={"windtunnel": "0.1.0"},
     fixed={"labels.npy": FixedFile(128, "ab", 256)},

@@ -25,7 +25,7 @@ from windtunnel.analysis.distance_splits import Features, bare_id, drawn_count, 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.locations import location_of
-from windtunnel.core.option_names import option
+from windtunnel.core.option_names import option, spelled
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, path_and_part, stratified_subset
@@ -209,7 +209,7 @@ def _distance(
             len(part.ids),
             drawn_count(part.ids, videos),
             dict(part.failed),
-            part.remarks,
+            tuple(map(spelled, part.remarks)),
         )
         for part in sets
     )

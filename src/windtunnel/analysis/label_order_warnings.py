@@ -34,8 +34,8 @@ def label_order_warnings(
     known = imagenet_1k().classes
     if space.name != INDICES and tuple(classes[: len(known)]) == known:
         warnings.append(
-            "The model declares the labels of imagenet-1k, and --write replaces them. Check the data's "
-            f"labels first: in imagenet-1k class 0 is {known[0]} ({imagenet_names()[known[0]]}) and class "
-            f"{len(known) - 1} is {known[-1]} ({imagenet_names()[known[-1]]})."
+            "The model declares the labels of imagenet-1k, and the correction replaces them. Check the "
+            f"data's labels first: in imagenet-1k class 0 is {known[0]} ({imagenet_names()[known[0]]}) and "
+            f"class {len(known) - 1} is {known[-1]} ({imagenet_names()[known[-1]]})."
         )
     return warnings

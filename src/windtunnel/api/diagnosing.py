@@ -11,6 +11,7 @@ from windtunnel.analysis.diagnosis import Diagnosis
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.analysis.doctor_corrections import Correction, corrections
 from windtunnel.core.locations import Location
+from windtunnel.core.option_names import spelled
 from windtunnel.core.progress import Progress, silent
 from windtunnel.data import Dataset
 from windtunnel.data.single_condition import open_as_run_reads
@@ -79,7 +80,7 @@ def doctor(
     dataset, remarks = open_as_run_reads(data)
     loaded = load_model(model, chosen.preprocess, device=chosen.device)
     diagnosis = diagnose(loaded, dataset, chosen, progress)
-    diagnosis = replace(diagnosis, remarks=[*remarks, *diagnosis.remarks])
+    diagnosis = replace(diagnosis, remarks=[*map(spelled, (*remarks, *diagnosis.remarks))])
     if not isinstance(model, str | Location):
         return DoctorResult(loaded, diagnosis, ())
     comment = (

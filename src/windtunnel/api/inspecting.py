@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from windtunnel.analysis.distance import Distance, measure_distance
+from windtunnel.core.option_names import spelled
 from windtunnel.core.progress import Progress, silent
 from windtunnel.data import Dataset
 from windtunnel.data.inspection import Inspection, inspect
@@ -22,7 +24,8 @@ def inspect_dataset(data: str | Path | Dataset, *, progress: Progress = silent) 
         progress: counts decoded images.
     """
     dataset, remarks = open_as_run_reads(data)
-    return inspect(dataset, progress, remarks)
+    inspection = inspect(dataset, progress, remarks)
+    return replace(inspection, remarks=[*map(spelled, inspection.remarks)])
 
 
 def distance(

@@ -85,8 +85,10 @@ class _Lazy(click.Group):
     epilog="Start with: windtunnel demo",
 )
 @click.version_option(package_name="windtunnel", message="windtunnel %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Know how an image classifier behaves when the world is not like its test set."""
+    context.with_resource(spelled_by(_as_option))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from windtunnel import api
@@ -24,6 +25,9 @@ from windtunnel.report.score_summary import (
 )
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.runs import Run, load_run
+
+# Parameters that apply to a run folder.
+OF_RUNS = ("run_folder", "metrics", "baseline", "group", "include", "as_json", "as_csv")
 
 
 @click.command()
@@ -44,7 +48,10 @@ from windtunnel.runs import Run, load_run
 @record_options(ScoreOptions)
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     run_folder: str | None,
     metrics: tuple[str, ...],
     baseline: str | None,
@@ -69,13 +76,9 @@ def command(
     options = ScoreOptions(**given)
     console = Console(stderr=True)
     if predictions is None:
+        _refuse_import_options(context)
         run = load_run(str(run_folder), baseline=baseline, group=options.group)
-        try:
-            _print(run, metrics, as_json=as_json, as_csv=as_csv)
-        except UserError as error:
-            if options.partial:
-                raise UserError(f"{error} --partial applies to --predictions only.") from error
-            raise
+        _print(run, metrics, as_json=as_json, as_csv=as_csv)
         return
     if data is None:
         raise UserError("--predictions needs the images of the predictions; give --data DATA.")
@@ -91,6 +94,19 @@ def command(
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
     else:
         finish(console, [run], as_json=as_json)
+
+
+def _refuse_import_options(context: click.Context) -> None:
+    """Refuse options that have no effect on a run folder, which is already made."""
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in OF_RUNS
+        and context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        verb, them = ("applies", "it") if len(given) == 1 else ("apply", "them")
+        raise UserError(f"{', '.join(given)} {verb} to --predictions only; leave {them} out.")
 
 
 def _check_metrics(run: Run, metrics: tuple[str, ...]) -> None:

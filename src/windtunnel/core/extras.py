@@ -37,6 +37,14 @@ def load_extra(library: str, what: str) -> Any:
         ) from error
 
 
+def install_hint(error: BaseException) -> str:
+    """A sentence on how to install the library of an extra that an error misses; or ""."""
+    library = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or library not in REQUIREMENTS:
+        return ""
+    return f" Install it: {install(library)}."
+
+
 def install(library: str, *options: str) -> str:
     """The command that installs a library, of an extra or of a third-party plug-in."""
     return " ".join(("pip install", *options, f"'{REQUIREMENTS.get(library, library)}'"))

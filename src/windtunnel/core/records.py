@@ -16,6 +16,7 @@ import msgspec
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import Projection
+from windtunnel.core.option_names import spelled
 from windtunnel.core.placement import CPU, DEFAULT_PRECISION
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ class RunInfo(Record, frozen=True):
         suite: `name@version`.
         settings: `unit.name=value` texts given to units.
         missing: conditions of the suite that a precomputed set does not contain.
-        remarks: notes for the reader.
+        notes: notes for the reader, stored as `remarks`; options in them are tokens of `option_names.py`.
         versions: versions of windtunnel and of the libraries that determine pixels and predictions.
         ignored_rows: number of rows of a predictions file outside the run's images, by reason.
         hardware: the name of the accelerator, if it is known.
@@ -313,12 +314,17 @@ class RunInfo(Record, frozen=True):
     scoring: ScoringInfo
     settings: tuple[str, ...]
     missing: tuple[str, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...] = msgspec.field(name="remarks")
     versions: dict[str, str]
     ignored_rows: dict[str, int] = msgspec.field(default_factory=dict)
     hardware: str = ""
     options: dict[str, bool | str | tuple[str, ...]] = msgspec.field(default_factory=dict)
     subset: int = 0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, with options as the current interface spells them."""
+        return tuple(map(spelled, self.notes))
 
 
 def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.extras import install_hint
 from windtunnel.core.file_digests import named_files_digest
 from windtunnel.core.seeding import digest64
 
@@ -250,7 +251,9 @@ def import_file(path: Path, content: bytes | None = None) -> ModuleType:
         raise UserError(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}.") from error
+        raise UserError(
+            f"{path} cannot be imported: {type(error).__name__}: {error}.{install_hint(error)}"
+        ) from error
     return module
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from windtunnel.core.conditions import digest
+from windtunnel.core.option_names import spelled
 from windtunnel.core.records import CanvasRecipe, Record
 
 
@@ -58,7 +59,7 @@ class SetInfo(Record, frozen=True):
 
     Attributes:
         left_out: images that could not be read, and why.
-        remarks: notes for the reader.
+        notes: notes for the reader, stored as `remarks`; options in them are tokens of `option_names.py`.
         fixed: files that belong to no image.
         samples: digest of the list of images.
     """
@@ -66,8 +67,13 @@ class SetInfo(Record, frozen=True):
     source: str
     classes: SetClasses
     left_out: dict[str, str]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...] = msgspec.field(name="remarks")
     settings: tuple[str, ...]
     versions: dict[str, str]
     fixed: dict[str, FixedFile] = msgspec.field(default_factory=dict)
     samples: str = ""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, with options as the current interface spells them."""
+        return tuple(map(spelled, self.notes))

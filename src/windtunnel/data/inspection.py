@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from windtunnel.core.images import UPRIGHT
-from windtunnel.core.labels import INDICES
+from windtunnel.core.labels import IMAGENET_1K, INDICES
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.label_maps import odd_labels
-from windtunnel.data.label_spaces import read_indices
+from windtunnel.data.label_spaces import imagenet_example
 from windtunnel.data.natural_classes import counted_imagenet_classes
 from windtunnel.data.survey import survey
 from windtunnel.published.imagenet import imagenet_1k
@@ -81,14 +82,23 @@ def _label_notes(dataset: Dataset, used: Sequence[int]) -> list[str]:
         return []
     if odd := odd_labels(space, used, dataset.samples(), len(space)):
         return [odd]
-    _, notes = read_indices(space, used)
+    if space.name != INDICES or len(space) > len(imagenet_1k()):
+        return []
+    imagenet = option("labels", IMAGENET_1K)
+    if list(used) == list(range(len(imagenet_1k()))):
+        return [
+            f"The class indices are exactly 0 to {used[-1]}. run, plan, doctor and score read them as "
+            f"ImageNet-1k's ({imagenet_example(0)}) if the model has {len(used):,} outputs and declares no "
+            f"other classes; if they are not, pass {option('labels', INDICES)} to these commands. make keeps "
+            f"numbers unless {imagenet} is given."
+        ]
     # Indices with gaps are probably some of the classes of a larger dataset.
-    if space.name == INDICES and not notes and len(used) < len(space) <= len(imagenet_1k()):
+    if len(used) < len(space):
         return [
             f"Of the class indices 0 to {len(space) - 1}, {len(used):,} occur. If they are ImageNet-1k's, "
-            "pass --labels imagenet-1k to run, plan or make."
+            f"pass {imagenet} to run, plan, doctor, score or make."
         ]
-    return notes
+    return []
 
 
 def _counted_classes(dataset: Dataset) -> int:

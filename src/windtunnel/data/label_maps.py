@@ -12,7 +12,13 @@ from windtunnel.core.labels import LabelSpace, Projection
 from windtunnel.core.metrics import needing
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.data.label_spaces import CLASS_INDICES, MAX_CLASS_INDEX, stray_names
+from windtunnel.data.label_spaces import (
+    CLASS_INDICES,
+    MAX_CLASS_INDEX,
+    mixed_names,
+    quoted_names,
+    stray_names,
+)
 from windtunnel.published.imagenet import imagenet_1k
 
 
@@ -40,13 +46,11 @@ def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample]
         )
     form, others = stray_names([space.classes[label] for label in used])
     if not others:
-        return ""
+        return mixed_names([space.classes[label] for label in used])
     image = next(
         sample.id for sample in samples if others[0] in [space.classes[label] for label in sample.labels]
     )
-    are = (
-        f"'{others[0]}' is not" if len(others) == 1 else f"'{others[0]}' and {len(others) - 1:,} more are not"
-    )
+    are = f"{quoted_names(others)} {'is' if len(others) == 1 else 'are'} not"
     numbers = [name for name in others if name.isdecimal()] if form == CLASS_INDICES else []
     too_large = (
         f" {numbers[0]} is too large for a class index; give 0 to {MAX_CLASS_INDEX:,}." if numbers else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.labels import DECLARABLE, IMAGENET_1K, INDICES, LabelSpace, index_space
+from windtunnel.core.option_names import option
 from windtunnel.published.imagenet import imagenet_1k, imagenet_names
 
 # A WordNet id of a noun.
@@ -22,6 +23,10 @@ MAX_CLASS_INDEX = 99_999
 
 # The kind that `stray_names` returns for names that are numbers.
 CLASS_INDICES = "class indices"
+
+
+# The number of class names that a note shows.
+NAMES_SHOWN = 8
 
 
 _NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
@@ -68,6 +73,27 @@ def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
         if others and 2 * len(others) < len(classes):
             return form, others
     return "", []
+
+
+def mixed_names(classes: Sequence[str]) -> str:
+    """A note on WordNet ids of ImageNet-1k among other class names, with the names of each kind; or ""."""
+    known = set(imagenet_1k().classes)
+    kinds: dict[str, list[str]] = {"WordNet ids of ImageNet-1k": [], CLASS_INDICES: [], "other names": []}
+    for name in classes:
+        kind = CLASS_INDICES if _INDEX.fullmatch(name) else "other names"
+        kinds["WordNet ids of ImageNet-1k" if name in known else kind].append(name)
+    ids, *others = kinds.values()
+    if not ids or not any(others):
+        return ""
+    listed = ", ".join(f"{kind} ({quoted_names(names)})" for kind, names in kinds.items() if names)
+    return f"The class names are of several kinds: {listed}. All count as names, in sorted order."
+
+
+def quoted_names(names: Sequence[str]) -> str:
+    """The first class names in quotes, and the number of others."""
+    more = [f"{len(names) - NAMES_SHOWN:,} more"] if len(names) > NAMES_SHOWN else []
+    *first, last = [*(f"'{name}'" for name in names[:NAMES_SHOWN]), *more]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def model_space(classes: Sequence[str]) -> LabelSpace:
@@ -117,8 +143,8 @@ def read_indices(
         )
     if declared:
         return numbered, []
-    read = f"The data's class indices are read as ImageNet-1k's ({_example(used[0])})"
-    way_out = "if they are not, pass --labels indices."
+    read = f"The data's class indices are read as ImageNet-1k's ({imagenet_example(used[0])})"
+    way_out = f"if they are not, pass {option('labels', INDICES)}."
     if set(known.classes) <= set(classes) and len(space) <= len(known):
         return numbered, [f"{read}, because the model declares its classes; {way_out}"]
     if classes or outputs not in (0, len(known)) or list(used) != list(range(len(known))):
@@ -127,11 +153,12 @@ def read_indices(
         return numbered, [f"{read}, because exactly 0 to 999 occur; {way_out}"]
     return space, [
         "The data's class indices are 0 to 999 and stay numbers; if they are ImageNet-1k's "
-        f"({_example(used[0])}), pass --labels imagenet-1k."
+        f"({imagenet_example(used[0])}), pass {option('labels', IMAGENET_1K)}."
     ]
 
 
-def _example(index: int) -> str:
+def imagenet_example(index: int) -> str:
+    """What a class index is in ImageNet-1k: `0 is n01440764, tench`."""
     wnid = imagenet_1k().classes[index]
     return f"{index} is {wnid}, {imagenet_names()[wnid]}"
 

@@ -99,7 +99,7 @@ def _is_own(folder: str, name: str) -> bool:
 
 
 def natural_set_hint(dataset: Dataset) -> str:
-    """A hint, as the end of a sentence, at natural sets whose classes the folders have; or ""."""
+    """A hint, as the end of a sentence, at natural sets that have the data's classes; or ""."""
     space = dataset.label_space
     used = {space.classes[label] for sample in dataset.samples() for label in sample.labels}
     fitting = []
@@ -114,7 +114,7 @@ def natural_set_hint(dataset: Dataset) -> str:
             fits = natural.layout == "wordnet" and natural.role == "shifted" and used <= ids
         fitting += [natural.name] if fits and used else []
     return (
-        f" by its name; its folders may be those of {' or '.join(fitting)}: pass {option('suite')}"
+        f" by its name; its classes may be those of {' or '.join(fitting)}: pass {option('suite')}"
         if fitting
         else ""
     )
@@ -124,5 +124,6 @@ def detection_note(name: str, source: object) -> str:
     """A note on how the natural set was detected, for a user who gave no suite."""
     title = natural_sets()[name].title
     return (
-        f"{source} is read as {title}, by its name, its folders or its columns; pass --suite to change this."
+        f"{source} is read as {title}, by its name, its folders or its columns; pass {option('suite')} to "
+        "change this."
     )

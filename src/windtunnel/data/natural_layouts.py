@@ -37,7 +37,9 @@ OBJECTNET_BORDER_PX = 2
 LEAST_INDICES = 0.5
 # The number of names that a message shows.
 NAMED = 3
-NO_CLEAN = "No clean images were given (--clean DATA): there is no clean error and no accuracy drop."
+NO_CLEAN = (
+    f"No clean images were given ({option('clean', 'DATA')}): there is no clean error and no accuracy drop."
+)
 
 
 def open_natural(

@@ -147,7 +147,7 @@ def make_plan(
         scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
         settings=manifest.info.settings if manifest else tuple(options.settings),
         missing=tuple(missing),
-        remarks=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
+        notes=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
         versions=versions_for(conditions),
         hardware=model.hardware,
         subset=subset,

@@ -226,7 +226,7 @@ def _present(conditions: Sequence[Condition], summary: FileSummary, path: Path) 
 def _with_ignored(info: RunInfo, ignored: Ignored) -> RunInfo:
     """The facts about a run, with the count of ignored rows."""
     notes = [ignored.note] if ignored.note else []
-    return msgspec.structs.replace(info, remarks=(*info.remarks, *notes), ignored_rows=dict(ignored.rows))
+    return msgspec.structs.replace(info, notes=(*info.notes, *notes), ignored_rows=dict(ignored.rows))
 
 
 def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Location:

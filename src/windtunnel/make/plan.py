@@ -140,7 +140,7 @@ def plan_make(
         source=dataset.name,
         classes=SetClasses(space.name, space.order, tuple(space.classes)),
         left_out=left_out,
-        remarks=tuple(notes),
+        notes=tuple(notes),
         settings=tuple(options.settings),
         versions=versions_for(conditions),
     )

@@ -22,10 +22,11 @@ from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import competing_outputs_text
 from windtunnel.report.pipeline_steps import step_verdict
 from windtunnel.report.score_format import number, unit
-from windtunnel.report.sections.notes import normaliser_notes, unlabelled_note
+from windtunnel.report.sections.notes import missing_conditions, normaliser_notes, unlabelled_note
 
 WORST_SHOWN = 3
 REASONS_SHOWN = 3
+MISSING_SHOWN = 4
 # Metrics that are printed for every sequence.
 EACH_SEQUENCE = ("flip_probability", "ut5d")
 # Columns of the table of selected scores.
@@ -60,7 +61,15 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
+    lines += _missing_lines(run)
     return [*lines, *_step_lines(run, scores), *_not_finite_lines(run), *_left_out_lines(observed)]
+
+
+def _missing_lines(run: ScoredRun) -> list[tuple[str, str]]:
+    """The first conditions of the suite that the run lacks, and their number."""
+    missing = missing_conditions(run)
+    more = f" and {len(missing) - MISSING_SHOWN:,} more" if len(missing) > MISSING_SHOWN else ""
+    return [("missing", f"{', '.join(missing[:MISSING_SHOWN])}{more}")] if missing else []
 
 
 def _warning_lines(run: ScoredRun) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 from windtunnel.analysis.public_placement import Placed
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.options.command_line import for_command_line
 from windtunnel.report.sections import ReportInput, add_section_data
 
 
@@ -25,7 +26,7 @@ def run_document(run: ScoredRun, scores: list[Score], placed: Sequence[Placed] =
         "schema": 1,
         "run": str(run.path),
         "recipe_digest": run.digest,
-        "info": run.info.to_json(),
+        "info": run.info.to_json() | {"remarks": [for_command_line(note) for note in run.info.notes]},
         "recipe": run.recipe.to_json(),
         # The model that normalises CE, FR and similar scores; "" for AlexNet's published figures.
         "baseline": str(run.baseline.info.model.name) if run.baseline else "",

@@ -208,6 +208,13 @@ class Suite:
                 raise UserError(
                     f"{option('only')} is '{item}'; give each unit apart: {option('only', [*parts])}."
                 )
+            bare, plus, codec = item.partition("+")
+            if plus:
+                raise UserError(
+                    f"{option('only')} is '{item}'; leave out the codec, which is the same for all "
+                    f"conditions: {option('only', [bare])}, with {option('codec', codec)} unless the suite "
+                    "has it."
+                )
             written, colon, level = item.partition(":")
             unit = self._unit(written)
             if colon and is_step(unit):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.extras import install_hint
 from windtunnel.core.locations.urls import is_url
 from windtunnel.core.registry import import_file
 from windtunnel.models import Model, Size
@@ -43,7 +44,9 @@ class Factory(ModelKind):
         try:
             made = factory()
         except (Exception, SystemExit) as error:  # of the user's code
-            raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
+            raise UserError(
+                f"{spec} failed: {type(error).__name__}: {error}.{install_hint(error)}"
+            ) from error
         file = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
         kind = None if isinstance(made, str | Path) else kind_of(made)
         if kind is None:
@@ -60,7 +63,8 @@ def _imported(where: str, spec: str) -> Any:
     try:
         return importlib.import_module(where)
     except ImportError as error:
-        raise UserError(f"'{spec}' cannot be imported: {error}. Give {Factory.form}.") from error
+        advice = install_hint(error) or f" Give {Factory.form}."
+        raise UserError(f"'{spec}' cannot be imported: {error}.{advice}") from error
 
 
 factory = Factory()

@@ -79,10 +79,10 @@ def _image_notes(run: ScoredRun) -> list[str]:
             f"{len(run.groups):,} images in {run.groups.max() + 1:,} groups by {run.group}: intervals are "
             "over whole groups, because images of one group are not independent."
         )
-    lines += run.info.remarks
-    if run.missing:
-        shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
-        lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
+    lines += map(for_command_line, run.info.notes)
+    if missing := missing_conditions(run):
+        shown = ", ".join(missing[:MISSING_SHOWN]) + (" ..." if len(missing) > MISSING_SHOWN else "")
+        lines.append(f"The set lacks {counted(len(missing), 'condition')} of the suite: {shown}.")
     if observed.unlabelled:
         lines.append(unlabelled_note(observed.unlabelled))
     if data.count != data.of:
@@ -91,6 +91,12 @@ def _image_notes(run: ScoredRun) -> list[str]:
             f"{data.subset_seed}."
         )
     return lines
+
+
+def missing_conditions(run: ScoredRun) -> list[str]:
+    """The conditions of the suite that a run lacks, `clean` first if there are no clean images either."""
+    has_clean = not run.corruptions or any(condition.is_unmodified for condition in run.conditions)
+    return [*([] if has_clean else ["clean"]), *run.missing]
 
 
 def _output_notes(run: ScoredRun) -> list[str]:
@@ -169,18 +175,19 @@ def _normaliser_notes(run: ScoredRun) -> list[str]:
     lines = []
     units = set(whole_units(run))
     wrong = misfit(run)
+    incomplete = (
+        "is defined over 15 corruptions at 5 severities, and this run has "
+        f"{counted(len(units), 'such corruption')}. Run suite imagenet-c."
+    )
+    lacks_units = "mce" in run.metrics and units != set(THE_FIFTEEN)
     if wrong:
-        lines.append(
+        further = f" Moreover, mCE {incomplete}" if lacks_units and wrong.cure else ""
+        return [
             f"No CE and no mCE: AlexNet's published errors do not apply, {wrong.reason}. {wrong.advice} "
-            "Otherwise use the mean error."
-        )
-    if "mce" in run.metrics and units != set(THE_FIFTEEN) and (wrong is None or wrong.cure):
-        lines.append(
-            "No mCE: it is defined over 15 corruptions at 5 severities, and this run has "
-            f"{counted(len(units), 'such corruption')}. Run suite imagenet-c."
-        )
-    if wrong:
-        return lines
+            f"Otherwise use the mean error.{further}"
+        ]
+    if lacks_units:
+        lines.append(f"No mCE: it {incomplete}")
     if units == set(THE_FIFTEEN) and "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean images; give them with --clean.")
     if len(run.observed.ids) != PUBLISHED_IMAGES:
