@@ -51,7 +51,9 @@ def alexnet() -> tuple[SimpleNamespace, SimpleNamespace]:
         baseline=None,
     )
     names = tuple(errors)
-    return run, SimpleNamespace(rank=rank, conditions=names, column=names.index, ids=np.arange(50_000))
+    return run, SimpleNamespace(
+        wrong=rank > 0, correct=rank == 0, conditions=names, column=names.index, ids=np.arange(50_000)
+    )
 
 
 @pytest.mark.parametrize(
