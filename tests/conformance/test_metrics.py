@@ -187,10 +187,10 @@ def imported(root: Path, ranks: np.ndarray, classes: int) -> Imported:
     return Imported(runs[0], {1: runs[1], 3: runs[3]})
 
 
-@pytest.fixture(scope="module")
-def own_metrics(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of the contributed metrics, which is included."""
-    file = tmp_path_factory.mktemp("own") / "own_metrics.py"
+@pytest.fixture
+def own_metrics(tmp_path: Path) -> Path:
+    """The file of the contributed metrics, which is included in one test."""
+    file = tmp_path / "own_metrics.py"
     file.write_text(CONTRIBUTED)
     windtunnel.include(file)
     return file
