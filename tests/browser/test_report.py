@@ -172,8 +172,10 @@ def test_day_and_night_are_readable_figures_included(open_page: Open, report: Pa
 
 def test_figures_follow_when_night_falls(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
     page = open_page(imagenet_runs[0] / "report.html", color_scheme="light")
+    fill = "getComputedStyle(document.querySelector('.xtick text')).fill"
+    light = page.evaluate(fill)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function("getComputedStyle(document.querySelector('.xtick text')).fill > 'rgb(2'")
+    page.wait_for_function(f"light => {fill} !== light", arg=light)
     assert contrast(page, ".xtick text", "fill") > 4.5
 
 
