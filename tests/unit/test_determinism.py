@@ -14,6 +14,7 @@ import pytest
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.core.errors import RunFailed
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.sequences import REGISTRY as SEQUENCES
 
@@ -192,3 +193,24 @@ def test_hashes_that_agree_by_chance_in_one_other_process_are_caught(
         env={**os.environ, "PYTHONHASHSEED": str(salt)},
     )
     assert done.returncode == 2 and "hash() of a text" in done.stderr, done.stderr
+
+
+def test_a_global_draw_on_a_branch_that_no_trial_reaches_stops_the_run(
+    tmp_path: Path, digit_folder: Path
+) -> None:
+    file = tmp_path / "content.py"
+    file.write_text(
+        "import numpy as np\n"
+        "from windtunnel.corruptions import corruption\n"
+        "@corruption(params=('amount',), severities={size: ((1,),) * 5 for size in (32, 64, 224, 299)},\n"
+        "    imitates='x', met_by='x', family='noise', source='x', golden='')\n"
+        "def content(image, rng, *, amount):\n"
+        "    '''Draw globally on dark images only.'''\n"
+        "    if 5 < image.mean() < 90:\n"
+        "        return (image + np.random.normal(size=image.shape)).clip(0, 255).astype(np.uint8)\n"
+        "    return image.copy()\n"
+    )
+    with pytest.raises(RunFailed, match=r"content draws from numpy\.random on some images"):
+        windtunnel.run(
+            "demo", digit_folder, "smoke", include=[file], only=["content:1"], out=tmp_path / "run"
+        )

@@ -29,7 +29,7 @@ from windtunnel.engine.plan import Plan, for_path, make_plan
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.options import RunOptions
 from windtunnel.runs import Run
-from windtunnel.store.folder import RunFolder, stored_subset
+from windtunnel.store.folder import RECIPE_FILE, RunFolder, stored_subset
 from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.inclusion import include_files
@@ -292,7 +292,15 @@ def _folders(plans: Sequence[Plan], out: str | Location | None) -> list[Location
         folders = [location_of(out) / for_path(planned.model.name) for planned in plans]
     for folder in folders:
         if folders.count(folder) > 1:
-            raise UserError(f"Two models have the run folder {folder}; give models of different names.")
+            raise UserError(
+                f"Two models have the run folder {folder}; give different models, or run them separately, "
+                f"each with its own {option('out')}."
+            )
+    if out and len(plans) > 1 and (location_of(out) / RECIPE_FILE).is_file():
+        raise UserError(
+            f"{out} is the folder of one run; several models need a folder that contains their run folders. "
+            f"Give another {option('out')}."
+        )
     return folders
 
 

@@ -50,6 +50,9 @@ EXIT_SIGNAL = 128  # plus the number of the signal
 # Errors of the operating system that another path may solve.
 PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
 
+# Errors of the operating system that more space solves.
+FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)
+
 
 class _Lazy(click.Group):
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -143,6 +146,9 @@ def _run(arguments: Sequence[str] | None) -> None:
     except Exception as error:  # an unusable path, or a defect of windtunnel
         if isinstance(error, OSError) and error.errno in PATH_ERRORS:
             _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR, given)
+        if isinstance(error, OSError) and error.errno in FULL_ERRORS:
+            place = f"{error.filename}: {error.strerror}"
+            _stop(f"failed: {place}. {_stored_work(error)}{_command_line(given)}", EXIT_CRASH, given)
         if os.environ.get("WINDTUNNEL_TRACEBACK"):
             traceback.print_exc()
         where = traceback.extract_tb(error.__traceback__)[-1]

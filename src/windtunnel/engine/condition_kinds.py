@@ -18,6 +18,7 @@ from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
 from windtunnel.imaging.header import check_unit_size
 from windtunnel.sequences import has_any_aspect, sequence_of
+from windtunnel.suites.determinism import refusing_global_draws
 from windtunnel.suites.pipeline_steps import library_used
 
 # Height and width of the image on which units are compiled.
@@ -59,7 +60,8 @@ class Corruption(ConditionKind):
         check_unit_size(image, condition.stage)
         unit = REGISTRY.get(condition.unit)
         rng = unit.draws(seed, source.sample.id, condition.level)
-        corrupted = unit.apply(image, rng, condition.level, condition.edition, condition.settings)
+        with refusing_global_draws(unit):
+            corrupted = unit.apply(image, rng, condition.level, condition.edition, condition.settings)
         if condition.stage == "source":
             corrupted = resize_step(corrupted, geometry)
         if condition.stage != "canvas":

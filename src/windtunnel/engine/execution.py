@@ -31,7 +31,7 @@ from windtunnel.engine.executors import PROCESSES, Workers
 from windtunnel.engine.jobs import Advance, Needs, local_paths
 from windtunnel.engine.pixels import PixelWork
 from windtunnel.engine.plan import Plan
-from windtunnel.engine.process_start import opencv_on_one_thread
+from windtunnel.engine.process_start import opencv_on_one_thread, refuse_unguarded_script
 from windtunnel.engine.rescoring import repaired_images
 from windtunnel.engine.scoring_jobs import LiveScoring, LoadedScoring, unpacked
 from windtunnel.engine.warm_up import warm_up_apart
@@ -123,6 +123,7 @@ def execute(
         progress: counts predictions and failed images.
         expect: called with the expected time as soon as it is known; None to skip the estimate.
     """
+    refuse_unguarded_script()
     refuse_unshareable(runs)
     execution = Execution(runs, workers, includes, strict=strict)
     execution.check_workers()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
+
+from windtunnel.core.errors import UserError
 
 
 def single_threaded() -> None:
@@ -47,3 +50,13 @@ def start_uninterruptible(process: BaseProcess) -> None:
         process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def refuse_unguarded_script() -> None:
+    """Refuse work in a worker that is running the user's script again, because the script is not guarded."""
+    # The attribute by which multiprocessing itself recognises this state.
+    if getattr(multiprocessing.process.current_process(), "_inheriting", False):
+        raise UserError(
+            "Worker processes import the script that starts them; put its work under "
+            '`if __name__ == "__main__":`.'
+        )

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from windtunnel.core.conditions import Condition
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
 from windtunnel.imaging.codecs import codec_assets
@@ -108,6 +108,31 @@ def check_deterministic(conditions: Iterable[Condition], geometries: Iterable[Ge
                 same_salt = _digests_elsewhere(trials, [salt]).get(salt, [])
                 raise _refusal(trials[place], _why_processes_differ(there, same_salt[place : place + 1]))
     _passed.update(waiting)
+
+
+@contextmanager
+def refusing_global_draws(unit: Unit) -> Iterator[None]:
+    """Stop the run if a third-party unit draws from a global generator on a branch that no trial reached."""
+    if unit.is_shipped:
+        yield
+        return
+    before = np.random.get_state(legacy=False)["state"], random.getstate()  # noqa: NPY002
+    yield
+    after = np.random.get_state(legacy=False)["state"], random.getstate()  # noqa: NPY002
+    states = zip(("numpy.random", "random"), before, after, strict=True)
+    names = [name for name, state, later in states if not _equal(state, later)]
+    if names:
+        raise RunFailed(
+            f"{unit.name} draws from {' and '.join(names)} on some images, so that its pixels are not "
+            "reproducible; draw from rng, in a new run folder"
+        )
+
+
+def _equal(state: Any, other: Any) -> bool:
+    """Whether two states of a generator are equal."""
+    if isinstance(state, dict):
+        return bool(state["pos"] == other["pos"] and np.array_equal(state["key"], other["key"]))
+    return bool(state == other)
 
 
 def _trials(conditions: Sequence[Condition], geometries: Sequence[Geometry]) -> dict[str, Trial]:

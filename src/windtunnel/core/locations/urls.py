@@ -55,4 +55,6 @@ def split_url(url: str) -> tuple[str, str]:
 def refuse_shortened(path: Path) -> None:
     """Refuse a URL that was made a `Path`."""
     if _SHORTENED.match(str(path)) and not path.exists():
-        raise UserError(f"{path} is a URL in a pathlib.Path, which removes a slash; give the URL as a str.")
+        raise UserError(
+            f"{path} is a URL with one slash; write {str(path).replace(':/', '://', 1)}, in Python as a str."
+        )
