@@ -235,7 +235,7 @@ def test_a_missing_library_is_named_with_its_command(library: str, monkeypatch: 
 
 
 def test_a_url_in_a_path_is_refused() -> None:
-    with pytest.raises(UserError, match="give the URL as a str"):
+    with pytest.raises(UserError, match=r"write s3://bucket/data, in Python as a str"):
         open_dataset(Path("s3://bucket/data"))
 
 
