@@ -327,7 +327,8 @@ def _reserve(block: SharedMemory) -> None:
         _free(block)
         raise RunFailed(
             f"{SHARED_MEMORY} has no room for a batch of {byte_size(block.size)} ({error.strerror}); enlarge "
-            f"it (for a container, in its settings), or use fewer {option('workers')} or a smaller {option('batch')}"
+            f"it (for a container, in its settings), or use fewer {option('workers')} or a smaller "
+            f"{option('batch')}"
         ) from error
     finally:
         os.close(handle)
