@@ -214,3 +214,21 @@ def test_a_global_draw_on_a_branch_that_no_trial_reaches_stops_the_run(
         windtunnel.run(
             "demo", digit_folder, "smoke", include=[file], only=["content:1"], out=tmp_path / "run"
         )
+
+
+def test_a_unit_that_seeds_the_global_generator_itself_runs(tmp_path: Path, digit_folder: Path) -> None:
+    file = tmp_path / "seeding.py"
+    file.write_text(
+        "import numpy as np\n"
+        "from windtunnel.corruptions import corruption\n"
+        "@corruption(params=('amount',), severities={size: ((1,),) * 5 for size in (32, 64, 224, 299)},\n"
+        "    imitates='x', met_by='x', family='noise', source='x', golden='')\n"
+        "def seeding(image, rng, *, amount):\n"
+        "    '''Noise of a library that only has a global generator.'''\n"
+        "    np.random.seed(7)\n"
+        "    return (image + np.random.normal(size=image.shape)).clip(0, 255).astype(np.uint8)\n"
+    )
+    run = windtunnel.run(
+        "demo", digit_folder, "smoke", include=[file], only=["seeding:1"], out=tmp_path / "run"
+    )
+    assert set(run.predictions(["status"])["status"].to_pylist()) == {"ok"}

@@ -18,7 +18,7 @@ from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
 from windtunnel.imaging.header import check_unit_size
 from windtunnel.sequences import has_any_aspect, sequence_of
-from windtunnel.suites.determinism import refusing_global_draws
+from windtunnel.suites.determinism import apply_reproducibly
 from windtunnel.suites.pipeline_steps import library_used
 
 # Height and width of the image on which units are compiled.
@@ -59,9 +59,13 @@ class Corruption(ConditionKind):
         image = dict(zip(get_args(Stage), source.stages(geometry), strict=True))[condition.stage]
         check_unit_size(image, condition.stage)
         unit = REGISTRY.get(condition.unit)
-        rng = unit.draws(seed, source.sample.id, condition.level)
-        with refusing_global_draws(unit):
-            corrupted = unit.apply(image, rng, condition.level, condition.edition, condition.settings)
+        level = condition.level
+
+        def apply() -> Image:
+            rng = unit.draws(seed, source.sample.id, level)
+            return unit.apply(image, rng, level, condition.edition, condition.settings)
+
+        corrupted = apply_reproducibly(unit, apply)
         if condition.stage == "source":
             corrupted = resize_step(corrupted, geometry)
         if condition.stage != "canvas":

@@ -20,7 +20,7 @@ import pickle
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -32,6 +32,7 @@ import numpy as np
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.images import Image
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
 from windtunnel.imaging.codecs import codec_assets
@@ -110,22 +111,32 @@ def check_deterministic(conditions: Iterable[Condition], geometries: Iterable[Ge
     _passed.update(waiting)
 
 
-@contextmanager
-def refusing_global_draws(unit: Unit) -> Iterator[None]:
-    """Stop the run if a third-party unit draws from a global generator on a branch that no trial reached."""
+def apply_reproducibly(unit: Unit, apply: Callable[[], Image]) -> Image:
+    """The image that a unit makes; stops the run if it depends on a global generator.
+
+    The trials before a run cannot reach every branch of a third-party unit. A unit that sets the seed itself
+    makes the same pixels from any state, and is accepted here as in the trials.
+    """
     if unit.is_shipped:
-        yield
-        return
-    before = np.random.get_state(legacy=False)["state"], random.getstate()  # noqa: NPY002
-    yield
-    after = np.random.get_state(legacy=False)["state"], random.getstate()  # noqa: NPY002
-    states = zip(("numpy.random", "random"), before, after, strict=True)
-    names = [name for name, state, later in states if not _equal(state, later)]
-    if names:
+        return apply()
+    before = _states()
+    image = apply()
+    drawn = [name for name, state in _states().items() if not _equal(before[name], state)]
+    if not drawn:
+        return image
+    with _global_generators(1):
+        again = apply()
+    if not np.array_equal(image, again):
         raise RunFailed(
-            f"{unit.name} draws from {' and '.join(names)} on some images, so that its pixels are not "
+            f"{unit.name} draws from {' and '.join(drawn)} on some images, so that its pixels are not "
             "reproducible; draw from rng, in a new run folder"
         )
+    return image
+
+
+def _states() -> dict[str, Any]:
+    """The states of the global generators that are cheap to compare for every image."""
+    return {"numpy.random": np.random.get_state(legacy=False)["state"], "random": random.getstate()}  # noqa: NPY002
 
 
 def _equal(state: Any, other: Any) -> bool:
