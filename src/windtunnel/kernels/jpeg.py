@@ -58,44 +58,63 @@ def jpeg_pixels(image: Image, quality: int) -> Image:
     right, bottom = -width % MACROBLOCK_PX, height % 2
     if right or bottom:
         image = cv2.copyMakeBorder(image, 0, bottom, 0, right, cv2.BORDER_REPLICATE)
-    shape = image.shape[:2]
-    red, green, blue = (scratch(f"jpeg {name}", shape, np.uint8) for name in ("red", "green", "blue"))
-    cb, cr = (scratch(f"jpeg {name}", shape, np.uint8) for name in ("cb", "cr"))
-    luma = scratch("jpeg luma", (-(-shape[0] // BLOCK_PX) * BLOCK_PX, shape[1]), np.uint8)
-    rows = -(-shape[0] // MACROBLOCK_PX) * BLOCK_PX
-    small_cb, small_cr = (
-        scratch(f"jpeg small {name}", (rows, shape[1] // 2), np.uint8) for name in ("cb", "cr")
-    )
-    cv2.split(image, (red, green, blue))
-    _to_luma_and_chroma(red.ravel(), green.ravel(), blue.ravel(), luma.ravel(), cb.ravel(), cr.ravel())
-    luma[shape[0] :] = luma[shape[0] - 1]
-    _halve(cb, small_cb)
-    _halve(cr, small_cr)
-    tile, other = (scratch(f"jpeg {name}", (64 * TILE,), np.int32) for name in ("tile", "other"))
-    for plane, table in ((luma, LUMA), (small_cb, CHROMA), (small_cr, CHROMA)):
-        _quantise(plane, *_steps(table.tobytes(), quality), tile, other)
-    # Only rows and columns that belong to the image are interpolated.
-    _double(small_cb[: -(-height // 2), : -(-width // 2)], cb)
-    _double(small_cr[: -(-height // 2), : -(-width // 2)], cr)
-    _to_colours(luma.ravel(), cb.ravel(), cr.ravel(), red.ravel(), green.ravel(), blue.ravel())
-    merged = cv2.merge((red, green, blue))
-    return merged if merged.shape[:2] == (height, width) else np.ascontiguousarray(merged[:height, :width])
+    rows, columns = image.shape[:2]
+    planes = scratch("jpeg planes", (5, rows, columns), np.uint8)
+    luma = scratch("jpeg luma", (-(-rows // BLOCK_PX) * BLOCK_PX, columns), np.uint8)
+    chroma = scratch("jpeg chroma", (2, -(-rows // MACROBLOCK_PX) * BLOCK_PX, columns // 2), np.uint8)
+    tiles = scratch("jpeg tiles", (2, 64 * TILE), np.int32)
+    colours = planes[0], planes[1], planes[2]
+    cv2.split(image, colours)
+    _store(planes, luma, chroma, *_steps(quality), tiles, -(-height // 2), -(-width // 2))
+    merged = cv2.merge(colours)
+    return merged if (rows, columns) == (height, width) else np.ascontiguousarray(merged[:height, :width])
 
 
 @lru_cache(maxsize=64)
-def _steps(table: bytes, quality: int) -> tuple[Numbers, NDArray[np.float32]]:
-    """The quantisation steps of a quality, and 1 / (8 step): coefficients are 8 times too large."""
+def _steps(quality: int) -> tuple[Numbers, NDArray[np.float32]]:
+    """The quantisation steps of luma and chroma, and 1 / (8 step): coefficients are 8 times too large."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
-    steps = np.clip((np.frombuffer(table, np.int32) * percent + 50) // 100, 1, 255).astype(np.int32)
+    steps = np.clip((np.stack([LUMA, CHROMA]) * percent + 50) // 100, 1, 255).astype(np.int32)
     return steps, (1 / (8 * steps.astype(np.float64))).astype(np.float32)
 
 
 @jit
-def _to_luma_and_chroma(red: Plane, green: Plane, blue: Plane, luma: Plane, cb: Plane, cr: Plane) -> None:
-    """Fill luma and chroma of the same size."""
-    _weigh(red, green, blue, 19595, 38470, 7471, 32768, luma)
+def _store(
+    planes: NDArray[np.uint8],
+    luma: Plane,
+    chroma: NDArray[np.uint8],
+    steps: Numbers,
+    inverse: NDArray[np.float32],
+    tiles: Numbers,
+    chroma_rows: int,
+    chroma_columns: int,
+) -> None:
+    """Replace red, green and blue, the first three planes, by what JPEG leaves of them.
+
+    Args:
+        planes: these and two more for chroma.
+        luma: a plane of whole blocks.
+        chroma: two planes of whole blocks at half the size.
+        steps, inverse: the quantisation of luma and chroma.
+        tiles: memory for two tiles.
+        chroma_rows, chroma_columns: the part of the chroma planes that belongs to the image.
+    """
+    rows, columns = planes.shape[1:]
+    flat, flat_luma = planes.reshape(5, rows * columns), luma.reshape(luma.size)
+    red, green, blue, cb, cr = flat[0], flat[1], flat[2], flat[3], flat[4]
+    _weigh(red, green, blue, 19595, 38470, 7471, 32768, flat_luma)
     _weigh(red, green, blue, -11059, -21709, 32768, 8421375, cb)
     _weigh(red, green, blue, 32768, -27439, -5329, 8421375, cr)
+    for y in range(rows, luma.shape[0]):
+        luma[y] = luma[rows - 1]
+    _quantise(luma, steps[0], inverse[0], tiles[0], tiles[1])
+    for plane in range(2):
+        _halve(planes[3 + plane], chroma[plane])
+        _quantise(chroma[plane], steps[1], inverse[1], tiles[0], tiles[1])
+        _double(chroma[plane], chroma_rows, chroma_columns, planes[3 + plane])
+    _add_chroma(flat_luma, cb, cr, 0, 91881, red)
+    _add_chroma(flat_luma, cb, cr, -22554, -46802, green)
+    _add_chroma(flat_luma, cb, cr, 116130, 0, blue)
 
 
 @jit
@@ -250,9 +269,9 @@ def _round(values: Numbers, step: int, inverse: np.float32) -> None:
 
 
 @jit
-def _double(plane: Plane, out: Plane) -> None:
-    """Twice the height and width: 3/4 of the nearer and 1/4 of the farther value, in both directions."""
-    last_row, last = plane.shape[0] - 1, plane.shape[1] - 1
+def _double(plane: Plane, rows: int, columns: int, out: Plane) -> None:
+    """Twice the rows and columns: 3/4 of the nearer and 1/4 of the farther value, in both directions."""
+    last_row, last = rows - 1, columns - 1
     sums = np.empty(last + 1, np.int32)
     for y in range(out.shape[0]):
         near, far = plane[y // 2], plane[min(max(y // 2 - 1 + 2 * (y & 1), 0), last_row)]
@@ -264,14 +283,6 @@ def _double(plane: Plane, out: Plane) -> None:
             line[2 * x + 2] = (3 * sums[x + 1] + sums[x] + 8) >> 4
         line[0] = (4 * sums[0] + 8) >> 4
         line[2 * last + 1] = (4 * sums[last] + 7) >> 4
-
-
-@jit
-def _to_colours(luma: Plane, cb: Plane, cr: Plane, red: Plane, green: Plane, blue: Plane) -> None:
-    """Fill RGB from luma and chroma of the same size."""
-    _add_chroma(luma, cb, cr, 0, 91881, red)
-    _add_chroma(luma, cb, cr, -22554, -46802, green)
-    _add_chroma(luma, cb, cr, 116130, 0, blue)
 
 
 @jit
