@@ -13,9 +13,9 @@ from windtunnel.cli.printing import print_lines, print_table
 from windtunnel.core.errors import UserError
 from windtunnel.options import PredictivityOptions
 from windtunnel.report.predictivity_text import (
-    PAIR_HEADER,
     group_fact_rows,
     group_rows,
+    pair_header,
     pair_rows,
     predictivity_csv,
     summary_lines,
@@ -59,7 +59,7 @@ def command(tables: tuple[str, ...], as_json: bool, as_csv: bool, **options: Any
 def _print(console: Console, found: api.Predictivity) -> None:
     print_lines(console, summary_lines(found))
     if found.pairs:
-        print_table(console, PAIR_HEADER, pair_rows(found.pairs))
+        print_table(console, pair_header(found.pairs), pair_rows(found.pairs))
     targets = [target.name for target in found.question.targets]
     for table in found.groups:
         print_table(console, *group_rows(table, targets))

@@ -19,8 +19,10 @@ from windtunnel.stats.accuracy_fits import Axis
 MODEL_HEADER = (
     "model", "effective robustness, points", "clean accuracy", "shifted accuracy", "fit at clean accuracy",
 )  # fmt: skip
-CSV_COLUMNS = ("shifted_setting", "clean_setting", "model", "family", "clean", "shifted", "fitted", "effective",
-               "low", "high", "reference", "filter")  # fmt: skip
+CSV_COLUMNS = (
+    "shifted_setting", "clean_setting", "model", "family", "clean", "shifted", "fitted", "effective", "low",
+    "high", "reference", "filter",
+)  # fmt: skip
 # Models at each end of a table that is too long to show.
 ENDS_SHOWN = 8
 
@@ -58,9 +60,9 @@ def summary(result: EffectiveRobustness) -> str:
     best = known[0]
     gain = best.effective.value if best.effective else 0.0
     return (
-        f"Of {counted(len(known), 'model')}, {above:,} have a higher accuracy on {result.shifted.name} than "
-        f"their clean accuracy suggests, and {below:,} a lower one (95 % intervals beyond the fit). The farthest "
-        f"above is {best.model}, by {100 * gain:.1f} points."
+        f"{counted(len(known), 'model')}: {above:,} above and {below:,} below what their clean accuracy "
+        f"suggests on {result.shifted.name} (95 % intervals beyond the fit). The farthest above is {best.model}, by "
+        f"{100 * gain:.1f} points."
     )
 
 
@@ -122,8 +124,8 @@ def effective_csv(results: Sequence[EffectiveRobustness]) -> str:
             numbers = ("", "", "") if gain is None else (gain.value, gain.low, gain.high)
             fitted = "" if model.fitted is None else model.fitted
             writer.writerow(
-                [result.shifted.name, result.clean.name, model.model, model.family, model.clean, model.shifted,
-                 fitted, *numbers, model.reference, model.is_filter]
+                [result.shifted.name, result.clean.name, model.model, model.family, model.clean,
+                 model.shifted, fitted, *numbers, model.reference, model.is_filter]
             )  # fmt: skip
     return out.getvalue()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,11 +16,12 @@ from windtunnel.report.effective_robustness import fit_content, fit_figure
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.page import render_page
 from windtunnel.report.predictivity_text import (
-    PAIR_HEADER,
+    PREDICTED_BY,
     answers,
     correlation_text,
     group_fact_rows,
     group_rows,
+    pair_header,
     pair_rows,
     summary_lines,
 )
@@ -47,8 +49,9 @@ def predictivity_page(found: Predictivity, fits: Sequence[EffectiveRobustness] =
         answers=answers(found),
         sources=found.table.sources,
         notes=found.notes,
-        header=PAIR_HEADER,
-        rows=pair_rows(found.pairs),
+        header=pair_header(found.pairs),
+        text_columns=2 if PREDICTED_BY in pair_header(found.pairs) else 1,
+        rows=[[_unbroken(cell) for cell in row] for row in pair_rows(found.pairs)],
         given=next((pair.given for pair in found.pairs if pair.given), "clean accuracy"),
         pairs=[(number, pair.target, pair.predictor) for number, pair in pairs],
         plots_left_out=max(0, len(found.pairs) - MOST_PLOTS),
@@ -118,6 +121,11 @@ def pair_figure(found: Predictivity, pair: Pair, x: Vector, y: Vector) -> dict[s
             "showlegend": True,
         },
     }
+
+
+def _unbroken(cell: str) -> str:
+    """A cell that breaks only before its p-value or family."""
+    return re.sub(r" (?![p(])", "\u00a0", cell)
 
 
 def _short(name: str) -> str:

@@ -12,8 +12,9 @@ from windtunnel.analysis.predictivity.groups import MEAN, GroupCell, GroupTable
 from windtunnel.analysis.predictivity.measurement import Predictivity
 from windtunnel.core.wording import counted
 
+PREDICTED_BY = "predicted by"
 PAIR_HEADER = (
-    "target", "predicted by", "r [95 %]", "partial r [95 %]", "r from clean alone [95 %]",
+    "target", PREDICTED_BY, "r [95 %], p", "partial r [95 %], p", "r from clean alone [95 %]",
     "r from subtraction", "Spearman", "one family left out", "classes",
 )  # fmt: skip
 GROUP_FACTS = ("mean r", "95 % interval", "partial r", "mean p-value", "permutation p")
@@ -37,22 +38,31 @@ def p_text(p: float | None) -> str:
     return f"p < {SMALLEST_P}" if p < SMALLEST_P else f"p {p:.2g}"
 
 
+def pair_header(pairs: Sequence[Pair]) -> list[str]:
+    """The columns of `pair_rows`; the predictor has one only if there are several."""
+    return [name for name in PAIR_HEADER if name != PREDICTED_BY or _several_predictors(pairs)]
+
+
 def pair_rows(pairs: Sequence[Pair]) -> list[list[str]]:
-    """A table row per pair, with the columns of PAIR_HEADER."""
+    """A table row per pair, with the columns of `pair_header`."""
     return [
         [
             pair.target,
-            pair.predictor,
+            *([pair.predictor] if _several_predictors(pairs) else []),
             f"{correlation_text(pair.r, pair.low, pair.high)} {p_text(pair.p)}".strip(),
             f"{_partial_text(pair)} {p_text(pair.partial_p)}".strip(),
             correlation_text(pair.from_clean, pair.from_clean_low, pair.from_clean_high),
-            "nothing subtracted" if pair.from_subtraction is None else f"{pair.from_subtraction:.2f}",
+            "none" if pair.from_subtraction is None else f"{pair.from_subtraction:.2f}",
             correlation_text(pair.spearman),
             _family_text(pair),
-            CLASSES[pair.classes] if "drop" in pair.kind else "no clean accuracies",
+            CLASSES[pair.classes] if "drop" in pair.kind else "no clean",
         ]
         for pair in pairs
     ]
+
+
+def _several_predictors(pairs: Sequence[Pair]) -> bool:
+    return len({pair.predictor for pair in pairs}) > 1
 
 
 def _partial_text(pair: Pair) -> str:
@@ -159,7 +169,7 @@ def _fact_row(cell: GroupCell) -> list[str]:
         f"{cell.r:.3f}",
         f"[{cell.low:.2f}, {cell.high:.2f}]",
         correlation_text(cell.partial, cell.partial_low, cell.partial_high),
-        f"{cell.mean_p_value:.3f}",
+        f"{cell.mean_p_value:.2g}",
         p_text(cell.p),
     ]
 
