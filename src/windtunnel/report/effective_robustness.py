@@ -61,8 +61,8 @@ def summary(result: EffectiveRobustness) -> str:
     gain = best.effective.value if best.effective else 0.0
     return (
         f"{counted(len(known), 'model')}: {above:,} above and {below:,} below what their clean accuracy "
-        f"suggests on {result.shifted.name} (95 % intervals beyond the fit). The farthest above is {best.model}, by "
-        f"{100 * gain:.1f} points."
+        f"suggests on {result.shifted.name} (95 % intervals beyond the fit). The farthest above is "
+        f"{best.model}, by {100 * gain:.1f} points."
     )
 
 
