@@ -196,7 +196,7 @@ def test_a_score_predicts_with_its_direction(tmp_path: Path) -> None:
     lost = rng.uniform(0.1, 0.3, 40)
     rows = [[f"n{row}", 0.7, 0.7 - lost[row], 2 * lost[row], 5 - lost[row]] for row in range(40)]
     path = write(tmp_path / "t.csv", ["model", "clean", "ImageNet-V2", "mFR", "stability"], rows)
-    found = windtunnel.predictivity(path, score=["mFR", "stability:higher"])
+    found = windtunnel.predictivity(path, scores=["mFR", "stability:higher"])
     assert {pair.predictor: pair.r for pair in found.pairs} == pytest.approx({"mFR": 1, "stability": 1})
     assert found.pairs[0].kind == "score and drop"
 

@@ -236,7 +236,9 @@ def test_a_score_has_a_direction(tmp_path: Path) -> None:
         ("lower", False),
         ("higher", False),
     ]
-    with pytest.raises(UserError, match='score=\\["speed"\\] does not say whether lower or higher is better'):
+    with pytest.raises(
+        UserError, match='scores=\\["speed"\\] does not say whether lower or higher is better'
+    ):
         read_tables([path], scores=["speed"])
 
 

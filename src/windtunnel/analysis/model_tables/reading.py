@@ -109,8 +109,8 @@ def _score_direction(text: str) -> tuple[str, Direction]:
     metric = metric_of(metric_named(text))
     if metric is None or metric.direction == "none":
         raise UserError(
-            f"{option('score', [text])} does not say whether lower or higher is better; write "
-            f"{option('score', [f'{text}:lower'])} or {option('score', [f'{text}:higher'])}."
+            f"{option('scores', [text])} does not say whether lower or higher is better; write "
+            f"{option('scores', [f'{text}:lower'])} or {option('scores', [f'{text}:higher'])}."
         )
     return text, metric.direction
 

@@ -119,7 +119,7 @@ def _other_scores(run: ScoredRun, metrics: Sequence[str], prefix: str) -> Iterat
             continue
         if declared.direction == "none":
             raise UserError(
-                f"{option('score', [asked])}: neither lower nor higher {name} is better, so it ranks no "
+                f"{option('scores', [asked])}: neither lower nor higher {name} is better, so it ranks no "
                 "models; give a metric with a direction."
             )
         for score in score_run(run, [name]):
