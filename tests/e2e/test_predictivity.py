@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.special import expit, logit
 
 import windtunnel
@@ -282,6 +283,58 @@ def test_run_folders_are_a_table(tmp_path: Path, digit_folder: Path) -> None:
     assert found.clean[0] == "clean" and found.clean_range is not None
     with pytest.raises(UserError, match="are runs of two models called net0"):
         windtunnel.predictivity(*runs, _renamed(runs[0], tmp_path, digit_folder))
+
+
+def test_runs_over_natural_sets_frames_and_sequences_are_joined(
+    tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    """Each natural run has its own clean column, frames have pm-0 and pm-k, and mFP is a score."""
+    images, classes = digits
+    lines = ["file,set,offset,label"]
+    for row in range(24):
+        for folder, light in (("day", 1.0), ("night", 0.7)):
+            path = tmp_path / folder / str(classes[row]) / f"{row}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray((images[row] * light).astype(np.uint8)).save(path)
+            lines.append(
+                f"{folder}/{classes[row]}/{row}.png,set{row},{int(folder == 'night')},{classes[row]}"
+            )
+    (tmp_path / "frames.csv").write_text("\n".join(lines) + "\n")
+    models = [Threshold(f"net{number}", 0.2 + 0.13 * number) for number in range(5)]
+    day, night, frames = tmp_path / "day", tmp_path / "night", tmp_path / "frames.csv"
+    outputs = {"labels_are_outputs": True}
+    runs = [
+        *windtunnel.run_models(models, night, "natural", clean=day, out=tmp_path / "n", **outputs),
+        *windtunnel.run_models(models, frames, "pm-k", out=tmp_path / "f", **outputs),
+        *windtunnel.run_models(models, day, "imagenet-p", only=["seq/brightness"], out=tmp_path / "p"),
+    ]
+    found = windtunnel.predictivity(*runs, scores=["mfp"])
+    table = found.table
+    assert {setting.name: (setting.role, setting.clean) for setting in table.settings} == {
+        "night": ("natural", "night clean"),
+        "night clean": ("clean", ""),
+        "frames pm-0": ("clean", ""),
+        "frames pm-1": ("natural", "frames pm-0"),
+        "clean": ("clean", ""),
+        "mfp": ("synthetic", ""),
+    }
+    assert not table.setting("mfp").is_accuracy and table.setting("mfp").direction == "lower"
+    assert [(pair.predictor, pair.target) for pair in found.pairs] == [
+        ("mfp", "night"),
+        ("mfp", "frames pm-1"),
+    ]
+    for run in runs[:5]:
+        row = table.models.index(run.info.model.name)
+        errors = {score.condition: score.value for score in run.scores(["top1_error"])}
+        assert table.column("night")[row] == pytest.approx(1 - errors["shifted"])
+        assert table.column("night clean")[row] == pytest.approx(1 - errors["clean"])
+    for run in runs[5:10]:
+        row = table.models.index(run.info.model.name)
+        scores = {score.condition: score.value for score in run.scores(["pm_k"])}
+        assert table.column("frames pm-1")[row] == pytest.approx(scores["pm-1"])
+    for run in runs[10:]:
+        (score,) = [score for score in run.scores(["mfp"]) if not score.condition]
+        assert table.column("mfp")[table.models.index(run.info.model.name)] == pytest.approx(score.value)
 
 
 def _renamed(run: windtunnel.Run, folder: Path, data: Path) -> windtunnel.Run:
