@@ -11,6 +11,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,3 +91,22 @@ class Draws:
     def integer(self, purpose: str, low: int, high: int) -> int:
         """One integer in [low, high): the top 32 bits of the purpose's first word times the range."""
         return low + (((word(self.key(purpose), 0) >> 32) * (high - low)) >> 32)
+
+    def integers(self, purpose: str, count: int, low: int, high: int) -> list[int]:
+        """Integers in [low, high): the top 32 bits of each word times the range."""
+        key = self.key(purpose)
+        return [low + (((word(key, index) >> 32) * (high - low)) >> 32) for index in range(count)]
+
+    def normals(self, purpose: str, count: int, spread: float = 1.0) -> list[float]:
+        """Normal numbers of mean 0: the normal quantile of (each word's top 53 bits + 1/2) / 2**53."""
+        key, standard = self.key(purpose), NormalDist()
+        shares = [((word(key, index) >> 11) + 0.5) * 2.0**-53 for index in range(count)]
+        return [spread * standard.inv_cdf(share) for share in shares]
+
+    def permutation(self, purpose: str, count: int) -> list[int]:
+        """The numbers below `count` in random order: Fisher and Yates's shuffle, one word for each swap."""
+        key, order = self.key(purpose), list(range(count))
+        for last in range(count - 1, 0, -1):
+            other = ((word(key, last) >> 32) * (last + 1)) >> 32
+            order[last], order[other] = order[other], order[last]
+        return order

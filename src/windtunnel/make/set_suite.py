@@ -7,6 +7,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
+from windtunnel.corruptions import has_one_strength
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.make.imagenet_s import NAMED_AXES
@@ -61,6 +62,8 @@ def layouts_of(suite: Suite) -> tuple[str, ...]:
     """The layouts in which a suite can be stored, the default first."""
     if suite.holds_sequences:
         return CLIP_LAYOUTS
+    if any(map(has_one_strength, suite.corruptions)):  # arrays have five severities of each corruption
+        return IMAGE_LAYOUTS[:1]
     return IMAGE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
 
 

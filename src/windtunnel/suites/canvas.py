@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.records import CanvasRecipe
-from windtunnel.corruptions import MIN_SIDE_PX, edition_of
+from windtunnel.core.samples import Surveyed
+from windtunnel.corruptions import MIN_SIDE_PX, REGISTRY, edition_of
 from windtunnel.data.precomputed import PrecomputedDataset
-from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.geometry import Geometry, resized_size
 
 if TYPE_CHECKING:
     from windtunnel.suites.suite import Suite
@@ -77,6 +80,18 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
             return Canvas(fitting, Geometry(rule="none"), "images taken as they are")
     edition = 224 if suite.edition == "auto" else int(suite.edition)
     return Canvas(edition, GEOMETRIES[edition], "")
+
+
+def check_sides(conditions: Iterable[Condition], canvas: Canvas, images: Iterable[Surveyed]) -> None:
+    """Refuse corruptions that need larger images than the canvases."""
+    sides = {min(resized_size(image.width, image.height, canvas.geometry)) for image in images}
+    side_px = canvas.geometry.output_px or min(sides)
+    for condition in conditions:
+        if condition.is_corruption and (least := REGISTRY.get(condition.unit).min_side_px) > side_px:
+            raise UserError(
+                f"{condition.unit} needs images of at least {least} pixels on each side, and they have "
+                f"{side_px}. Give larger images, or leave it out: name the others with {option('only')}."
+            )
 
 
 def precomputed_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
