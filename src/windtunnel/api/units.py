@@ -57,9 +57,7 @@ def show(
     if isinstance(plugin, Perturbation):
         return _show_sequence(plugin, image, target, chosen)
     if chosen.difficulty is not None:
-        raise UserError(
-            f"{option('difficulty')} applies to sequences; {plugin.name} is a corruption."
-        )
+        raise UserError(f"{option('difficulty')} applies to sequences; {plugin.name} is a corruption.")
     sheet = contact_sheet(plugin, image, chosen.seed, chosen.edition)
     PillowImage.fromarray(sheet).save(target)
     return [target]

@@ -54,7 +54,7 @@ def contact_sheet(unit: Corruption, file: Path | None, seed: int, edition: int) 
 
 
 def strip(unit: Corruption, canvas: Image, edition: int, cell_px: int = STRIP_CELL_PX) -> Image:
-    """A strip of the clean scene and five severities or draws, captioned and scaled to the width of a page."""
+    """A strip of the clean scene and five severities or draws, captioned, as wide as a page."""
     images = _corrupted(unit, canvas, "scene", 0, edition)
     return _layout(images, columns=len(images), cell_px=cell_px)
 
@@ -110,7 +110,10 @@ def _corrupted(unit: Corruption, canvas: Image, sample_id: str, seed: int, editi
     count = DRAWS_SHOWN if unit.random else 1
     names = [sample_id, *(f"{sample_id} {number}" for number in range(2, count + 1))]
     captions = [f"draw {number}" for number in range(1, count + 1)] if unit.random else [unit.name]
-    return [("clean", canvas), *((caption, made(name, 0)) for caption, name in zip(captions, names, strict=True))]
+    return [
+        ("clean", canvas),
+        *((caption, made(name, 0)) for caption, name in zip(captions, names, strict=True)),
+    ]
 
 
 def _layout(images: Captioned, columns: int, cell_px: int) -> Image:

@@ -22,9 +22,7 @@ class OneStrength(Section):
         return bool(errors_by_unit(document))
 
     def content(self, document: Document, inputs: ReportInput) -> Content:
-        return Content(
-            {"errors": errors_by_unit(document)}, figures={"one_strength": error_figure(document)}
-        )
+        return Content({"errors": errors_by_unit(document)}, figures={"one_strength": error_figure(document)})
 
     def markdown(self, document: Document) -> list[str]:
         rows = [

@@ -1,0 +1,21 @@
+"""Channel dropout: one colour channel is black."""
+
+from __future__ import annotations
+
+from windtunnel.core.images import Image
+from windtunnel.core.seeding import Draws
+from windtunnel.corruptions.s2n import candidate
+
+
+@candidate(
+    "ChannelDropout",
+    drawn="The channel: red, green or blue, equally likely.",
+    imitates="A colour channel that is lost in transmission.",
+    met_by="Analogue video, damaged cables, broken decoders.",
+    family="colour",
+)
+def channel_dropout(image: Image, rng: Draws) -> Image:
+    """Set one of the three channels to 0."""
+    dropped = image.copy()
+    dropped[:, :, rng.integer("channel", 0, 3)] = 0
+    return dropped
