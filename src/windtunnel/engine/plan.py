@@ -34,7 +34,7 @@ from windtunnel.options.doctor import options_for_doctor
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
-from windtunnel.suites.canvas import Canvas, check_sides, choose_canvas, precomputed_canvas
+from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
 
@@ -134,8 +134,6 @@ def make_plan(
     suite, step_notes = _available(suite, model, dataset, canvas, readable)
     conditions, missing = _conditions(suite, dataset, canvas, options.settings, present)
     suite.check_frames(conditions)
-    if not precomputed:
-        check_sides(conditions, canvas, readable)
     if precomputed:  # after the conditions: a set without any condition of the suite is refused first
         mapping.check_metrics(suite.name, suite.metrics)
     notes += [*dataset.check_content(readable), *video_notes, *step_notes]
@@ -261,7 +259,8 @@ def _available(
     formats = Counter(image.format for image in readable)
     units, left_out = available_units(suite.units, canvas.geometry, model, formats)
     refuse_nothing_swapped(units, canvas.geometry, left_out)
-    return replace(suite, units=units), left_out
+    units, too_large = fitting_units(units, canvas, readable)
+    return replace(suite, units=units), [*left_out, *too_large]
 
 
 def _conditions(

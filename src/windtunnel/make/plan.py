@@ -29,7 +29,7 @@ from windtunnel.make.class_folders import class_folders
 from windtunnel.make.image_names import image_names
 from windtunnel.make.set_suite import check_split, layouts_of, settled_layout, suite_to_make, with_codec
 from windtunnel.options.make import SPLITS, STEPS_LAYOUT, MakeOptions
-from windtunnel.suites.canvas import Canvas, check_sides, choose_canvas
+from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import (
     available_units,
@@ -110,7 +110,6 @@ def plan_make(
     layout = settled_layout(layout, suite, canvas)
     suite, notes = _available(suite, canvas, readable)
     conditions = _conditions(suite, canvas, options)
-    check_sides(conditions, canvas, readable)
     check_deterministic(conditions)
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
@@ -177,9 +176,10 @@ def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
 
 
 def _available(suite: Suite, canvas: Canvas, readable: Sequence[Surveyed]) -> tuple[Suite, list[str]]:
-    """A suite with the pipeline steps that are available here, and notes on those left out."""
+    """A suite with the units that are available here, and notes on those left out."""
     if STEPS_LAYOUT not in layouts_of(suite):
-        return suite, []
+        units, notes = fitting_units(suite.units, canvas, readable)
+        return replace(suite, units=units), notes
     formats = Counter(image.format for image in readable)
     units, notes = available_units(suite.units, canvas.geometry, None, formats)
     return replace(suite, units=units), notes

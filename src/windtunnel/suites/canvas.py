@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.records import CanvasRecipe
@@ -82,16 +81,23 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     return Canvas(edition, GEOMETRIES[edition], "")
 
 
-def check_sides(conditions: Iterable[Condition], canvas: Canvas, images: Iterable[Surveyed]) -> None:
-    """Refuse corruptions that need larger images than the canvases."""
+def fitting_units(
+    units: tuple[str, ...], canvas: Canvas, images: Iterable[Surveyed]
+) -> tuple[tuple[str, ...], list[str]]:
+    """The units that the canvases are large enough for, and notes on the others; refuses if none is left."""
     sides = {min(resized_size(image.width, image.height, canvas.geometry)) for image in images}
     side_px = canvas.geometry.output_px or min(sides)
-    for condition in conditions:
-        if condition.is_corruption and (least := REGISTRY.get(condition.unit).min_side_px) > side_px:
-            raise UserError(
-                f"{condition.unit} needs images of at least {least} pixels on each side, and they have "
-                f"{side_px}. Give larger images, or leave it out: name the others with {option('only')}."
-            )
+    least = {unit: REGISTRY.get(unit).min_side_px for unit in units if unit in REGISTRY}
+    notes = [
+        f"{unit} is left out: it needs images of at least {least[unit]} pixels on each side, and they have "
+        f"{side_px}."
+        for unit in units
+        if least.get(unit, 0) > side_px
+    ]
+    fitting = tuple(unit for unit in units if least.get(unit, 0) <= side_px)
+    if units and not fitting:
+        raise UserError(f"{notes[0]} Give larger images, or other units with {option('only')}.")
+    return fitting, notes
 
 
 def precomputed_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:

@@ -18,6 +18,7 @@ SIDES_PX = (5, 7, 9)
     imitates="A smeared lens, or an image smoothed by software.",
     met_by="Telephones with a greasy lens, archives of retouched images.",
     family="blur",
+    golden="b50412d3d60cad6d4a321ace1c5b4a78",
 )
 def blur(image: Image, rng: Draws) -> Image:
     """The mean of a square around every pixel; the border is mirrored without its last pixel."""

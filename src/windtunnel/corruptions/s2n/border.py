@@ -17,8 +17,9 @@ KEPT_PX, OF_PX = 130, 224
     imitates="A letterbox, a window or a tube around the subject.",
     met_by="Embedded videos, endoscopes, screenshots.",
     family="occlusion",
-    note="Border keeps the image's size and the central 130/224 of each side; the published code always gives "
+    note="Border keeps the image's size and the central 130/224 of each side; the published code gives "
     "224x224 pixels.",
+    golden="05ac229df306aa3dc72fbbcd6a6da9f6",
 )
 def border(image: Image, _rng: Draws) -> Image:
     """Blacken everything outside the central 130/224 of each side."""

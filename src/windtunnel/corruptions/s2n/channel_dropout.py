@@ -13,6 +13,7 @@ from windtunnel.corruptions.s2n import candidate
     imitates="A colour channel that is lost in transmission.",
     met_by="Analogue video, damaged cables, broken decoders.",
     family="colour",
+    golden="78085f53b9192fc0350f281840ab7fb7",
 )
 def channel_dropout(image: Image, rng: Draws) -> Image:
     """Set one of the three channels to 0."""

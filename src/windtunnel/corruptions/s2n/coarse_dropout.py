@@ -16,6 +16,7 @@ SIDE_PX = 8
     imitates="Dirt on the lens, or blocks lost in transmission.",
     met_by="Outdoor cameras, digital video over a poor connection.",
     family="occlusion",
+    golden="e9f0f55b432c0f269e394e11e27321f0",
 )
 def coarse_dropout(image: Image, rng: Draws) -> Image:
     """Blacken squares of 8x8 pixels; they lie inside the image and may overlap."""

@@ -18,11 +18,12 @@ TURNS = (-0.7, 0.7)
 
 @candidate(
     "ColorJitter",
-    drawn="Factors of brightness, contrast and saturation, uniform from 0.3 to 1.7; a turn of the hue, uniform "
-    "from -0.7 to 0.7 of the circle; and their order.",
+    drawn="Factors of brightness, contrast and saturation, uniform from 0.3 to 1.7; the turn of the hue, "
+    "uniform from -0.7 to 0.7 of the circle; and their order.",
     imitates="Photo filters and wrong camera settings.",
     met_by="Social media, cheap cameras, displays that are badly set.",
     family="colour",
+    golden="d105471d816f4d8894606617c9223719",
 )
 def color_jitter(image: Image, rng: Draws) -> Image:
     """Apply the four changes to bytes, in the drawn order."""

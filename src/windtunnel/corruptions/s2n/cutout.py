@@ -15,7 +15,8 @@ SIDE_PX = 150
     imitates="An object in front of the subject.",
     met_by="Street scenes, shelves, surgery.",
     family="occlusion",
-    note="Cutout hides 150 pixels at every image size: images of fewer pixels can be wholly black.",
+    min_side_px=151,
+    golden="c6332ffa98668165d11691a5b44cf5ce",
 )
 def cutout(image: Image, rng: Draws) -> Image:
     """Blacken a square of 150 pixels; the bottom and the right edge cut it, the others push it inside."""

@@ -17,6 +17,7 @@ SCALE = 0.45
     imitates="An enlarged thumbnail.",
     met_by="Web pages, digital zoom, small sensors.",
     family="digital",
+    golden="37912b67999eb381a27ba7e9dc1f7a66",
 )
 def downscale(image: Image, _rng: Draws) -> Image:
     """Resize to 45 % and back without interpolation."""

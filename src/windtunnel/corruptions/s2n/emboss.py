@@ -18,6 +18,7 @@ STRENGTHS = (0.2, 0.7)
     imitates="A relief, or an image after strong edge enhancement.",
     met_by="Embossed labels, coins, image filters.",
     family="digital",
+    golden="e5b2505fc61ee18eef6c43bd52d97370",
 )
 def emboss(image: Image, rng: Draws) -> Image:
     """Correlate with a 3x3 kernel of the drawn strength."""

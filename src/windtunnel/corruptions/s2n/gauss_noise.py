@@ -20,6 +20,7 @@ VARIANCES = (500.0, 1000.0)
     met_by="Night-time and indoor cameras, telephones at high ISO.",
     family="noise",
     note="GaussNoise darkens by half a grey level: sums are truncated, not rounded.",
+    golden="54cf97cc4d79dabf0574f79ee0134abf",
 )
 def gauss_noise(image: Image, rng: Draws) -> Image:
     """Add normal noise of the drawn variance, clip and truncate."""

@@ -18,6 +18,7 @@ SIDES_PX = (9, 14)
     imitates="A smeared lens, or a subject out of focus.",
     met_by="Telephones with a greasy lens, archives of retouched images.",
     family="blur",
+    golden="c01440e75922f262316a549c647003aa",
 )
 def gaussian_blur(image: Image, rng: Draws) -> Image:
     """Blur with OpenCV's Gaussian of a kernel size, whose sigma follows from the size."""

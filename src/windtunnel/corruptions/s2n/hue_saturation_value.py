@@ -18,6 +18,7 @@ HUE, SATURATION, VALUE = 100, 150, 100
     imitates="A wrong white balance and garish or pale colours.",
     met_by="Photo filters, underwater cameras, badly set displays.",
     family="colour",
+    golden="d21f6995e1ea0ccedefc3cf385bfb631",
 )
 def hue_saturation_value(image: Image, rng: Draws) -> Image:
     """Shift the three channels of 8-bit HSV; saturation and value are clipped and truncated."""

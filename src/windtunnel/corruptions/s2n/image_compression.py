@@ -17,6 +17,7 @@ QUALITIES = (5, 16)
     met_by="Messengers, web pages, surveillance archives.",
     family="digital",
     note="ImageCompression and JpegCompression are the same corruption, with other draws.",
+    golden="1d0c5efdc29ec64635b77efe7e1c0343",
 )
 def image_compression(image: Image, rng: Draws) -> Image:
     """Encode and decode; red and blue change places for the encoder, as published."""

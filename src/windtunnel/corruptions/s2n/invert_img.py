@@ -15,6 +15,7 @@ from windtunnel.corruptions.s2n import candidate
     imitates="A photographic negative.",
     met_by="Scanned film, and radiographs of the other polarity.",
     family="colour",
+    golden="9740cd2525f69a0f3d31fb9aef106f49",
 )
 def invert_img(image: Image, _rng: Draws) -> Image:
     """255 minus every value."""

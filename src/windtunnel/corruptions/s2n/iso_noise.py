@@ -21,6 +21,7 @@ INTENSITIES = (0.5, 1.0)
     met_by="Telephones at night, surveillance cameras.",
     family="noise",
     note="ISONoise always lightens the image: its noise of lightness is never negative.",
+    golden="ab3e0d00f9bc507184f259a2142f4d27",
 )
 def iso_noise(image: Image, rng: Draws) -> Image:
     """Add normal noise to the hue of HLS and Poisson noise to its lightness, which only rises."""

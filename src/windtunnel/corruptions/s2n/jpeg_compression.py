@@ -17,6 +17,7 @@ QUALITIES = (5, 16)
     met_by="Messengers, web pages, surveillance archives.",
     family="digital",
     note="JpegCompression is the same corruption as ImageCompression, with other draws.",
+    golden="e722e34028468d21a959b280b0519d6e",
 )
 def jpeg_compression(image: Image, rng: Draws) -> Image:
     """Encode and decode; red and blue change places for the encoder, as published."""

@@ -18,6 +18,7 @@ SIDES_PX = (5, 7, 9, 11)
     imitates="Strong noise reduction, which smears fine structure.",
     met_by="Telephones in low light, retouched images.",
     family="blur",
+    golden="3cfd4d966a8241b846d9fbb6eab5e4f9",
 )
 def median_blur(image: Image, rng: Draws) -> Image:
     """The median of a square around every pixel, for each channel; the border is repeated."""

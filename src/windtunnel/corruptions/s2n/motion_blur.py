@@ -19,6 +19,7 @@ SIDES_PX = (11, 13, 15, 17)
     met_by="Hand-held telephones, cars, drones, sport.",
     family="blur",
     note="MotionBlur also shifts the image, and its line can be much shorter than its kernel.",
+    golden="2019f50eea680092403695c6b527dd06",
 )
 def motion_blur(image: Image, rng: Draws) -> Image:
     """Correlate with a line of equal weights; the line need not pass through the centre."""

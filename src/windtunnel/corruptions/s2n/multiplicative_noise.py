@@ -22,6 +22,7 @@ _S11, _TO_UNIT = np.uint64(11), 2.0**-53
     met_by="Radar, sonar, ultrasound and laser light.",
     family="noise",
     note="MultiplicativeNoise darkens by half a grey level: products are truncated, not rounded.",
+    golden="91f0a602cbcc561d695fbb4ef173503c",
 )
 def multiplicative_noise(image: Image, rng: Draws) -> Image:
     """Multiply the three channels of a pixel by its factor, clip and truncate."""

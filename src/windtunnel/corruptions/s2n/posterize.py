@@ -16,6 +16,7 @@ KEPT_BITS = np.uint8(0xC0)
     imitates="An image with very few colours.",
     met_by="Screen prints, animations, old graphics cards.",
     family="digital",
+    golden="dcb52248f27697434955bb89b21da889",
 )
 def posterize(image: Image, _rng: Draws) -> Image:
     """Keep the two highest bits: values 0, 64, 128 and 192."""

@@ -19,6 +19,7 @@ SHIFT = 0.9
     met_by="Cameras with a wrong exposure, night and glare.",
     family="lighting",
     note="RandomBrightness can erase an image: shifts reach 90 % of the full range.",
+    golden="86b24c3afa35cfe415a15ca9ea08c3d1",
 )
 def random_brightness(image: Image, rng: Draws) -> Image:
     """Add the shift in float32, clip and truncate."""

@@ -19,6 +19,7 @@ FACTORS = (-0.5, 2.5)
     met_by="Cameras with a wrong exposure, and a closed lens cap.",
     family="lighting",
     note="RandomContrast makes one image in six black: its factor is negative there.",
+    golden="5552b13ba57196dc0e16084555d3048e",
 )
 def random_contrast(image: Image, rng: Draws) -> Image:
     """Multiply by the factor in float32, clip and truncate."""

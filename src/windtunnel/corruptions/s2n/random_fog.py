@@ -27,6 +27,7 @@ LEAST_PX = 10
     met_by="Cars, ships and outdoor cameras.",
     family="weather",
     min_side_px=39,
+    golden="e8a81d9c323b100ff999cdf605468dfb",
 )
 def random_fog(image: Image, rng: Draws) -> Image:
     """Blend discs with the image one after the other, and blur the result."""

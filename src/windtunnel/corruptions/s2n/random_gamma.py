@@ -20,6 +20,7 @@ HUNDREDTHS = (300, 1001)
     met_by="Night-time cameras, badly set displays.",
     family="lighting",
     note="RandomGamma only darkens: at gamma 10 all values below 147 become black.",
+    golden="9adfda95964db7ad0fcd5af0cbf2a61a",
 )
 def random_gamma(image: Image, rng: Draws) -> Image:
     """Raise values in units of the full range to the power gamma, and truncate."""

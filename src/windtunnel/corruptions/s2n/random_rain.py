@@ -26,7 +26,8 @@ DARKER = (LEVELS.astype(np.float32) * np.float32(0.7)).astype(np.uint8)
     imitates="Rain between the camera and the subject.",
     met_by="Cars, bicycles and outdoor cameras.",
     family="weather",
-    note="RandomRain has all streaks at the same angle; the drawn slant only limits their places, as published.",
+    note="RandomRain has all streaks at the same angle; the drawn slant only limits their places.",
+    golden="fdd576a075f9994510fb407e34851d2f",
 )
 def random_rain(image: Image, rng: Draws) -> Image:
     """Draw streaks of 10 pixels to the right and 20 down, blur, and reduce the lightness of HLS."""

@@ -20,6 +20,7 @@ CORNERS = 8
     imitates="Shadows of leaves, fences or buildings.",
     met_by="Outdoor cameras in bright sun.",
     family="lighting",
+    golden="3a629892998d785c8e2401247eb8a3a4",
 )
 def random_shadow(image: Image, rng: Draws) -> Image:
     """Halve the lightness of HLS within polygons of eight random corners."""

@@ -20,6 +20,7 @@ SNOW = (0.1, 0.3)
     met_by="Outdoor cameras in winter.",
     family="weather",
     note="RandomSnow lightens dark and middle tones, so that tones are inverted around its threshold.",
+    golden="8febb3469d62b67268be8a1ba4412fcd",
 )
 def random_snow(image: Image, rng: Draws) -> Image:
     """Multiply lightness of HLS below the threshold by 2.5."""

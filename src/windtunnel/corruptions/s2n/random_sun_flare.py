@@ -30,6 +30,7 @@ FARTHEST_PX = 2**31 - 1
     imitates="The sun in the image, with reflections in the lens.",
     met_by="Cars driving towards a low sun, outdoor cameras.",
     family="lighting",
+    golden="6613867367da2cad5fc1a501b1f353de",
 )
 def random_sun_flare(image: Image, rng: Draws) -> Image:
     """Blend the discs with the image one after the other, then the rings of the glow."""

@@ -18,6 +18,7 @@ SHIFT = 200.0
     imitates="Coloured light, or a very wrong white balance.",
     met_by="Stage light, underwater cameras, broken sensors.",
     family="colour",
+    golden="45cc6673f2a2419fe2364cc8fcdb8981",
 )
 def rgb_shift(image: Image, rng: Draws) -> Image:
     """Add three shifts in float32, clip and truncate."""

@@ -20,6 +20,7 @@ IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]], np.float32)
     imitates="An image that software has sharpened too much.",
     met_by="Telephones, scanned documents, broadcast video.",
     family="digital",
+    golden="fcb9a9fda3c3d2896cf326894a2536ac",
 )
 def sharpen(image: Image, rng: Draws) -> Image:
     """Correlate with a mixture of the identity and a 3x3 kernel that enhances edges."""

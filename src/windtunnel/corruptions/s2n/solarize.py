@@ -18,6 +18,7 @@ TABLE = np.where(LEVELS < THRESHOLD, LEVELS, 255 - LEVELS).astype(np.uint8)
     imitates="Extreme overexposure of film.",
     met_by="Art prints, sensors that overflow, thermal cameras.",
     family="colour",
+    golden="486d90d36c8c9b5f9fa8af0709ed5b34",
 )
 def solarize(image: Image, _rng: Draws) -> Image:
     """255 minus every value from 200 on."""

@@ -17,6 +17,7 @@ MIXTURE = np.array([[0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534,
     imitates="An old photograph.",
     met_by="Archives, photo filters.",
     family="colour",
+    golden="6203f83849995ac6fa1be5a66ba048de",
 )
 def to_sepia(image: Image, _rng: Draws) -> Image:
     """Mix the channels with a fixed matrix, rounded and clipped."""
