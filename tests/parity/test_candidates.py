@@ -126,7 +126,7 @@ def binned_p_value(values: np.ndarray, pmf: Any) -> float:
 
 def whole(low: int, high: int) -> dict[int, float]:
     """Equal odds for all whole numbers from low to high."""
-    return {value: 1 / (high - low + 1) for value in range(low, high + 1)}
+    return dict.fromkeys(range(low, high + 1), 1 / (high - low + 1))
 
 
 SIDE = 40
@@ -220,7 +220,7 @@ def test_ends_of_a_motion_blur_are_never_equal_and_otherwise_uniform() -> None:
         side = (11, 13, 15, 17)[drawn["side"]]
         ends = list(zip(drawn["columns"], drawn["rows"][:2], strict=True))
         assert ends[0] != ends[1]
-        assert 0 <= min(map(min, ends)) and max(map(max, ends)) < side
+        assert min(map(min, ends)) >= 0 and max(map(max, ends)) < side
         for purpose in shares:
             shares[purpose].append((drawn[purpose][0] + 0.5) / side)
     for values in shares.values():

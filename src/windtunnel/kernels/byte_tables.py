@@ -20,7 +20,7 @@ UNCHANGED: Table = LEVELS.astype(np.uint8)
 
 def truncated(values: NDArray[Any]) -> Table:
     """Values clipped to 0..255, without their fraction."""
-    return np.minimum(np.maximum(values, 0), 255).astype(np.uint8)
+    return np.asarray(np.minimum(np.maximum(values, 0), 255), np.uint8)
 
 
 def through_table(image: Image, table: Table) -> Image:

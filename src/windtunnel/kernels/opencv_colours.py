@@ -19,7 +19,7 @@ def through_hsv(image: Image, hue: Table, saturation: Table = UNCHANGED, value: 
 
 def hue_table(shift: float) -> Table:
     """Hues turned by a shift, in units of 2 degrees, without their fraction."""
-    return np.mod(LEVELS + shift, HUES).astype(np.uint8)
+    return np.asarray(np.mod(LEVELS + shift, HUES), np.uint8)
 
 
 def through_lightness(image: Image, lightness: Table) -> Image:

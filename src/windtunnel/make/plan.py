@@ -17,6 +17,7 @@ from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.set_records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data.class_subset import of_classes
 from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk
@@ -103,7 +104,10 @@ def plan_make(
     check_split(suite, options.split)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
     subset = suite.subset if options.subset is None else options.subset
-    chosen = stratified_subset(samples, subset, options.seed)
+    used = sorted({label for sample in samples for label in sample.labels})
+    space, label_notes = read_indices(dataset.label_space, used, options.labels or "")
+    selected = of_classes(samples, space, options.classes, dataset.location)
+    chosen = stratified_subset(selected.samples, subset, options.seed)
     surveyed = survey(dataset, chosen, progress, decoded=True)
     readable = _readable(dataset, surveyed)
     canvas = choose_canvas(suite, {(image.width, image.height) for image in readable}, Geometry())
@@ -113,13 +117,11 @@ def plan_make(
     check_deterministic(conditions)
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
-    used = sorted({label for sample in samples for label in sample.labels})
-    space, label_notes = read_indices(dataset.label_space, used, options.labels or "")
     classes = _classes(space, images)
     made = sorted({image.sample.labels[0] for image in images})
     folders = class_folders(dataset.label_space, space, made)
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
-    notes += [*label_notes, *(folders.notes if in_folders else ())]
+    notes += [*label_notes, *selected.notes, *(folders.notes if in_folders else ())]
     if layout == "arrays":
         _check_arrays(suite, images, canvas)
     names = image_names(layout, images, folders.names)
@@ -127,7 +129,7 @@ def plan_make(
     recipe = SetRecipe(
         suite=suite.citation,
         layout=layout,
-        data=SetData(len(images), len(samples), space.name, digest(content)),
+        data=SetData(len(images), len(selected.samples), space.name, digest(content), selected.rule),
         canvas=canvas.record(),
         codec=conditions[-1].codec,
         seed=options.seed,

@@ -30,7 +30,7 @@ EDITION = 224
 QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
-DRAWS_BYTES = 20_000
+DRAWS_BYTES = 26_000
 # Units with more parameters than this have no table.
 TABLE_ROWS = 3
 

@@ -34,4 +34,4 @@ def iso_noise(image: Image, rng: Draws) -> Image:
         hls, 360 * shift * intensity, 255 * spread * intensity, rng.key("hue"), rng.key("lightness")
     )
     rgb = cv2.cvtColor(hls, cv2.COLOR_HLS2RGB)
-    return (rgb * np.float32(255)).astype(np.uint8)
+    return np.asarray(rgb * np.float32(255), np.uint8)

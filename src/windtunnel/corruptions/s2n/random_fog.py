@@ -18,6 +18,8 @@ DENSITIES = (0.8, 1.0)
 ALPHA = 0.08
 # Discs have at least this diameter.
 LEAST_PX = 10
+# More discs on one pixel do not count.
+MOST = 255
 
 
 @candidate(
@@ -66,14 +68,14 @@ def places(rng: Draws, width: int, height: int, side: int) -> Iterator[tuple[int
 def _half_widths(radius: int) -> NDArray[np.int64]:
     """By row of OpenCV's filled circle, the distance from its middle to its last pixel."""
     disc = cv2.circle(np.zeros((2 * radius + 1, 2 * radius + 1), np.uint8), (radius, radius), radius, 1, -1)
-    return (np.count_nonzero(disc, axis=1) - 1) // 2
+    return np.asarray((np.count_nonzero(disc, axis=1) - 1) // 2, np.int64)
 
 
 @jit
 def _count_discs(
     counts: NDArray[np.uint8], centres: NDArray[np.int64], half_widths: NDArray[np.int64]
 ) -> None:
-    """Add 1 to every pixel of every disc; more than 255 discs on one pixel count as 255."""
+    """Add 1 to every pixel of every disc."""
     height, width = counts.shape
     radius = half_widths.size // 2
     for number in range(centres.shape[0]):
@@ -81,4 +83,4 @@ def _count_discs(
         for row in range(max(0, y - radius), min(height, y + radius + 1)):
             reach = half_widths[row - y + radius]
             for column in range(max(0, x - reach), min(width, x + reach + 1)):
-                counts[row, column] = min(np.int64(counts[row, column]) + 1, 255)
+                counts[row, column] += np.uint8(counts[row, column] < MOST)

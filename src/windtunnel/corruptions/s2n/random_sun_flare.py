@@ -61,8 +61,8 @@ def with_discs(image: Image, rng: Draws, slope: float, centre: tuple[int, int]) 
         y = int(2 * centre[1] - (slope * (x - centre[0]) + centre[1]))
         discs.append(((x, y), root**3, colour) if abs(y) <= FARTHEST_PX else None)
     touched = np.zeros((height, width), np.uint8)
-    for disc in filter(None, discs):
-        cv2.circle(touched, disc[0], disc[1], 1, -1)
+    for drawn in filter(None, discs):
+        cv2.circle(touched, drawn[0], drawn[1], 1, -1)
     pixels = np.flatnonzero(touched)
     flared, overlay = image.copy(), image.copy()
     if not pixels.size:
