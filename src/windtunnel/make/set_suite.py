@@ -72,6 +72,8 @@ def with_codec(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     if layout not in ("auto", *layouts_of(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted images are"
         what = what if suite.corruptions or suite.holds_sequences else "pipeline steps are"
+        if any(map(has_one_strength, suite.corruptions)):
+            what = "corruptions with one strength are"
         raise UserError(f"{option('layout')} is '{layout}'; {what} stored as {', '.join(layouts_of(suite))}.")
     if layout == "videos" and codec is None:
         codec = H264

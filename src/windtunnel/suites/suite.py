@@ -264,10 +264,14 @@ class Suite:
             check_unit(unit)
         return unit
 
+    @property
+    def has_one_strength(self) -> bool:
+        """Whether it has corruptions, all of them without severities."""
+        return bool(self.corruptions) and all(map(has_one_strength, self.corruptions))
+
     def without_unused_levels(self) -> Suite:
-        """The same suite without severities if no corruption of it has any."""
-        unused = self.corruptions and all(map(has_one_strength, self.corruptions))
-        return replace(self, levels=()) if unused else self
+        """The same suite without severities if none of its corruptions has any."""
+        return replace(self, levels=()) if self.has_one_strength else self
 
     def at_difficulty(self, difficulty: int) -> Suite:
         """The same suite of sequences at another difficulty, under its own name."""
@@ -346,7 +350,7 @@ def check_levels(suite: Suite, where: str) -> None:
                 f"{where}: levels are {listed(suite.levels)}; sequences have one difficulty, "
                 f"of {listed(DIFFICULTIES)}."
             )
-    elif suite.without_unused_levels().levels and (
+    elif not suite.has_one_strength and (
         not suite.levels or any(level not in SEVERITIES for level in suite.levels)
     ):
         raise UserError(f"{where}: levels are {listed(suite.levels)}; give some of {listed(SEVERITIES)}.")
