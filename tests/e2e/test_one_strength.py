@@ -150,7 +150,7 @@ def test_unit_levels_of_one_strength_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_set_on_disk_scores_as_the_images_made_on_the_fly(tmp_path: Path) -> None:
-    units = ["s2n/blur", "s2n/transpose", "fog:2"]
+    units = ["s2n/blur", "s2n/transpose"]
     made = windtunnel.make_set(
         "syn2nat-candidates", "demo", tmp_path / "made", only=units, subset=12, layout="folders"
     )
