@@ -23,6 +23,8 @@ GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
 WORD = (1 << 64) - 1
+# Up to this many words are computed faster as Python integers than as an array.
+FEW = 16
 
 
 def digest64(*parts: object) -> int:
@@ -85,6 +87,10 @@ class Draws:
 
     def uniforms(self, purpose: str, count: int, low: float = 0.0, high: float = 1.0) -> NDArray[np.float64]:
         """Uniform numbers in [low, high): the top 53 bits of each word."""
+        if count <= FEW:
+            key = self.key(purpose)
+            shares = [(word(key, index) >> 11) * 2.0**-53 for index in range(count)]
+            return np.array([low + (high - low) * share for share in shares], np.float64)
         unit = (words(self.key(purpose), count) >> np.uint64(11)) * 2.0**-53
         return np.asarray(low + (high - low) * unit, np.float64)
 
@@ -95,7 +101,10 @@ class Draws:
     def integers(self, purpose: str, count: int, low: int, high: int) -> list[int]:
         """Integers in [low, high): the top 32 bits of each word times the range."""
         key = self.key(purpose)
-        return [low + (((word(key, index) >> 32) * (high - low)) >> 32) for index in range(count)]
+        if count <= FEW:
+            return [low + (((word(key, index) >> 32) * (high - low)) >> 32) for index in range(count)]
+        draws = ((words(key, count) >> np.uint64(32)) * np.uint64(high - low)) >> np.uint64(32)
+        return [low + draw for draw in draws.tolist()]
 
     def normals(self, purpose: str, count: int, spread: float = 1.0) -> list[float]:
         """Normal numbers of mean 0: the normal quantile of (each word's top 53 bits + 1/2) / 2**53."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
@@ -17,6 +19,7 @@ from windtunnel.corruptions.s2n import candidate
 )
 def channel_dropout(image: Image, rng: Draws) -> Image:
     """Set one of the three channels to 0."""
-    dropped = image.copy()
-    dropped[:, :, rng.integer("channel", 0, 3)] = 0
-    return dropped
+    height, width = image.shape[:2]
+    kept = np.full(3 * width, 255, np.uint8)
+    kept[rng.integer("channel", 0, 3) :: 3] = 0
+    return (image.reshape(height, -1) & kept).reshape(image.shape)

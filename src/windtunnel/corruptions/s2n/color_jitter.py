@@ -8,8 +8,8 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, through_table, truncated
-from windtunnel.kernels.opencv_colours import HUES, hue_table, through_hsv
+from windtunnel.kernels.byte_arithmetic import HUES, scale_and_shift
+from windtunnel.kernels.opencv_colours import shifted_in_hsv
 
 FACTORS = (0.3, 1.7)
 # In turns of the colour circle; beyond half a turn the colours repeat.
@@ -31,14 +31,14 @@ def color_jitter(image: Image, rng: Draws) -> Image:
     turn = HUES * rng.uniform("hue", *TURNS)
     for step in rng.permutation("order", 4):
         if step == 0:
-            image = through_table(image, truncated(LEVELS * brightness))
+            image = scale_and_shift(image, np.float64(brightness), np.float64(0))
         elif step == 1:
             grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
             mean = cv2.sumElems(grey)[0] / grey.size
-            image = through_table(image, truncated(LEVELS * contrast + mean * (1 - contrast)))
+            image = scale_and_shift(image, np.float64(contrast), np.float64(mean * (1 - contrast)))
         elif step == 2:
             grey = cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
             image = np.asarray(cv2.addWeighted(image, saturation, grey, 1 - saturation, 0), np.uint8)
         else:
-            image = through_hsv(image, hue_table(turn))
+            image = shifted_in_hsv(image, turn)
     return image

@@ -5,8 +5,7 @@ from __future__ import annotations
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, truncated
-from windtunnel.kernels.opencv_colours import hue_table, through_hsv
+from windtunnel.kernels.opencv_colours import shifted_in_hsv
 
 # Hue in units of 2 degrees: any colour becomes any other.
 HUE, SATURATION, VALUE = 100, 150, 100
@@ -25,4 +24,4 @@ def hue_saturation_value(image: Image, rng: Draws) -> Image:
     hue = rng.uniform("hue", -HUE, HUE)
     saturation = rng.uniform("saturation", -SATURATION, SATURATION)
     value = rng.uniform("value", -VALUE, VALUE)
-    return through_hsv(image, hue_table(hue), truncated(LEVELS + saturation), truncated(LEVELS + value))
+    return shifted_in_hsv(image, hue, saturation, value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
+from windtunnel.kernels.jit import jit
 
 SPREADS = (0.1, 0.3)
 # A shorter side of the quadrilateral is widened to this.
@@ -28,10 +31,10 @@ def perspective(image: Image, rng: Draws) -> Image:
     height, width = image.shape[:2]
     spread = rng.uniform("spread", *SPREADS)
     jitter = np.array(rng.normals("corners", 8, spread), np.float32).reshape(4, 2)
-    corners, size = quadrilateral(jitter, width, height)
-    wide, high = size
+    corners = np.empty((4, 2), np.float32)
+    wide, high = quadrilateral(jitter, width, height, corners)
     ends = np.array([[0, 0], [wide, 0], [wide, high], [0, high]], np.float32)
-    warped = cv2.warpPerspective(image, cv2.getPerspectiveTransform(corners, ends), size)
+    warped = cv2.warpPerspective(image, cv2.getPerspectiveTransform(corners, ends), (wide, high))
     if (wide, high) != (width, height):
         shrinks = height > high or width > wide
         way = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
@@ -39,35 +42,46 @@ def perspective(image: Image, rng: Draws) -> Image:
     return np.asarray(warped, np.uint8)
 
 
+@jit
 def quadrilateral(
-    jitter: NDArray[np.float32], width: int, height: int
-) -> tuple[NDArray[np.float32], tuple[int, int]]:
-    """The corners top left, top right, bottom right and bottom left, and the width and height to warp to.
+    jitter: NDArray[np.float32], width: int, height: int, corners: NDArray[np.float32]
+) -> tuple[int, int]:
+    """Fill in the corners top left, top right, bottom right, bottom left; returns the size to warp to.
 
     As published, corners are named by their sums and differences, so that one may serve twice.
     """
-    inwards = np.mod(np.abs(jitter), 1).astype(np.float32)
-    inwards[[1, 2], 0] = 1 - inwards[[1, 2], 0]
-    inwards[[2, 3], 1] = 1 - inwards[[2, 3], 1]
-    points = inwards * np.array([width, height], np.float32)
+    points, one = np.abs(jitter) % np.float32(1), np.float32(1)
+    points[1, 0], points[2, 0] = one - points[1, 0], one - points[2, 0]
+    points[2, 1], points[3, 1] = one - points[2, 1], one - points[3, 1]
+    points[:, 0] *= np.float32(width)
+    points[:, 1] *= np.float32(height)
     sums, differences = points[:, 0] + points[:, 1], points[:, 1] - points[:, 0]
-    order = [sums.argmin(), differences.argmin(), sums.argmax(), differences.argmax()]
-    corners = points[order]
-    wide = _widened(corners, axis=0, edges=((1, 0), (2, 3)), lower=(0, 3))
-    high = _widened(corners, axis=1, edges=((1, 2), (0, 3)), lower=(0, 1))
-    return corners, (wide, high)
+    corners[0], corners[1] = points[sums.argmin()], points[differences.argmin()]
+    corners[2], corners[3] = points[sums.argmax()], points[differences.argmax()]
+    wide = _widened(corners, 0, (0, 1, 3, 2))
+    high = _widened(corners, 1, (0, 3, 1, 2))
+    return wide, high
 
 
-def _widened(
-    corners: NDArray[np.float32], axis: int, edges: tuple[tuple[int, int], ...], lower: tuple[int, int]
-) -> int:
-    """The longer of two opposite edges in whole pixels; too short ones are widened along the axis."""
-    upper = [corner for corner in range(4) if corner not in lower]
+@jit
+def _widened(corners: NDArray[np.float32], axis: int, ends: tuple[int, int, int, int]) -> int:
+    """The longer of two opposite edges in whole pixels; too short ones are widened along the axis.
+
+    `ends` are the lower and the upper end of one edge, then of the other.
+    """
     while True:
-        lengths = [float(np.sqrt(((corners[a] - corners[b]) ** 2).sum())) for a, b in edges]
-        least = int(min(lengths))
+        first, second = _length(corners, ends[0], ends[1]), _length(corners, ends[2], ends[3])
+        least = int(min(first, second))
         if least >= LEAST_PX:
-            return int(max(lengths))
+            return int(max(first, second))
         step = np.float32((LEAST_PX - least) / 2)
-        corners[list(lower), axis] -= step
-        corners[upper, axis] += step
+        for place in range(2):
+            corners[ends[2 * place], axis] -= step
+            corners[ends[2 * place + 1], axis] += step
+
+
+@jit
+def _length(corners: NDArray[np.float32], start: int, end: int) -> float:
+    across = np.float64(corners[start, 0]) - np.float64(corners[end, 0])
+    down = np.float64(corners[start, 1]) - np.float64(corners[end, 1])
+    return math.sqrt(across * across + down * down)

@@ -7,7 +7,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, through_table, truncated
+from windtunnel.kernels.byte_arithmetic import scale_and_shift
 
 SHIFT = 0.9
 
@@ -24,4 +24,4 @@ SHIFT = 0.9
 def random_brightness(image: Image, rng: Draws) -> Image:
     """Add the shift in float32, clip and truncate."""
     shift = np.float32(255 * rng.uniform("shift", -SHIFT, SHIFT))
-    return through_table(image, truncated(LEVELS.astype(np.float32) + shift))
+    return scale_and_shift(image, np.float32(1), shift)

@@ -7,7 +7,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, through_table, truncated
+from windtunnel.kernels.byte_arithmetic import scale_and_shift
 
 FACTORS = (-0.5, 2.5)
 
@@ -24,4 +24,4 @@ FACTORS = (-0.5, 2.5)
 def random_contrast(image: Image, rng: Draws) -> Image:
     """Multiply by the factor in float32, clip and truncate."""
     factor = np.float32(rng.uniform("factor", *FACTORS))
-    return through_table(image, truncated(LEVELS.astype(np.float32) * factor))
+    return scale_and_shift(image, factor, np.float32(0))

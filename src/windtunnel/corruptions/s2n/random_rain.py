@@ -8,8 +8,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS
-from windtunnel.kernels.opencv_colours import through_lightness
+from windtunnel.kernels.opencv_colours import scaled_lightness
 
 # One streak for so many pixels.
 AREA_PX = 600
@@ -17,7 +16,7 @@ WIDTH_PX, LENGTH_PX = 10, 20
 SLANT = 10
 COLOUR = (200, 200, 200)
 BLUR_PX = 7
-DARKER = (LEVELS.astype(np.float32) * np.float32(0.7)).astype(np.uint8)
+LIGHTNESS = 0.7
 
 
 @candidate(
@@ -35,12 +34,8 @@ def random_rain(image: Image, rng: Draws) -> Image:
     slant = int(rng.uniform("slant", -SLANT, SLANT))
     first, last = (slant, width) if slant < 0 else (0, width - slant)
     count = height * width // AREA_PX
-    starts = zip(
-        rng.integers("columns", count, first, last + 1),
-        rng.integers("rows", count, 0, height - LENGTH_PX + 1),
-        strict=True,
-    )
-    rainy = image.copy()
-    for x, y in starts:
-        cv2.line(rainy, (x, y), (x + WIDTH_PX, y + LENGTH_PX), COLOUR, 1)
-    return through_lightness(np.asarray(cv2.blur(rainy, (BLUR_PX, BLUR_PX)), np.uint8), DARKER)
+    x = np.array(rng.integers("columns", count, first, last + 1), np.int32)
+    y = np.array(rng.integers("rows", count, 0, height - LENGTH_PX + 1), np.int32)
+    ends = np.stack([x, y, x + WIDTH_PX, y + LENGTH_PX], axis=1).reshape(count, 2, 2)
+    rainy = cv2.polylines(image.copy(), list(ends), isClosed=False, color=COLOUR)
+    return scaled_lightness(np.asarray(cv2.blur(rainy, (BLUR_PX, BLUR_PX)), np.uint8), LIGHTNESS)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, UNCHANGED, truncated
-from windtunnel.kernels.opencv_colours import through_lightness
+from windtunnel.kernels.opencv_colours import scaled_lightness
 
 SNOW = (0.1, 0.3)
+FACTOR = 2.5
 
 
 @candidate(
@@ -25,5 +23,4 @@ SNOW = (0.1, 0.3)
 def random_snow(image: Image, rng: Draws) -> Image:
     """Multiply lightness of HLS below the threshold by 2.5."""
     threshold = 127.5 * rng.uniform("snow", *SNOW) + 85
-    lighter = truncated(LEVELS.astype(np.float32) * np.float32(2.5))
-    return through_lightness(image, np.where(threshold > LEVELS, lighter, UNCHANGED))
+    return scaled_lightness(image, FACTOR, below=threshold)

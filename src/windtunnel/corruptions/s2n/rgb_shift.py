@@ -7,7 +7,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, through_tables, truncated
+from windtunnel.kernels.byte_arithmetic import shift_channels
 
 SHIFT = 200.0
 
@@ -22,6 +22,4 @@ SHIFT = 200.0
 )
 def rgb_shift(image: Image, rng: Draws) -> Image:
     """Add three shifts in float32, clip and truncate."""
-    shifts = rng.uniforms("shifts", 3, -SHIFT, SHIFT).astype(np.float32)
-    red, green, blue = (truncated(LEVELS.astype(np.float32) + shift) for shift in shifts)
-    return through_tables(image, red, green, blue)
+    return shift_channels(image, rng.uniforms("shifts", 3, -SHIFT, SHIFT).astype(np.float32))

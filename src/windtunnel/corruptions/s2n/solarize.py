@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, through_table
+from windtunnel.kernels.jit import jit
 
-THRESHOLD = 200
-TABLE = np.where(LEVELS < THRESHOLD, LEVELS, 255 - LEVELS).astype(np.uint8)
+THRESHOLD = np.uint8(200)
 
 
 @candidate(
@@ -22,4 +22,13 @@ TABLE = np.where(LEVELS < THRESHOLD, LEVELS, 255 - LEVELS).astype(np.uint8)
 )
 def solarize(image: Image, _rng: Draws) -> Image:
     """255 minus every value from 200 on."""
-    return through_table(image, TABLE)
+    out = np.empty_like(image)
+    _invert_bright(image.reshape(-1), out.reshape(-1))
+    return out
+
+
+@jit
+def _invert_bright(values: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+    for place in range(values.size):
+        value = values[place]
+        out[place] = value if value < THRESHOLD else np.uint8(np.uint8(255) - value)
