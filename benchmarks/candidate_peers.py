@@ -34,7 +34,14 @@ PEERS: dict[str, Any] = {
     "downscale": A.Downscale(scale_range=(0.45, 0.45), p=1),
     "elastic_transform": A.ElasticTransform(alpha=1, sigma=50, border_mode=cv2.BORDER_REPLICATE, p=1),
     "emboss": A.Emboss(alpha=(1.0, 1.0), strength=(0.2, 0.7), p=1),
-    "flip": A.HorizontalFlip(p=1),
+    "flip": A.OneOf(
+        [
+            A.HorizontalFlip(p=1),
+            A.VerticalFlip(p=1),
+            A.Sequential([A.HorizontalFlip(p=1), A.VerticalFlip(p=1)], p=1),
+        ],
+        p=1,
+    ),
     "gaussian_blur": A.GaussianBlur(blur_limit=(9, 13), sigma_limit=(1.7, 2.3), p=1),
     "gauss_noise": A.GaussNoise(std_range=(0.0877, 0.1240), p=1),
     "grid_distortion": A.GridDistortion(
@@ -113,7 +120,6 @@ PINNED: dict[str, tuple[Any, Mapping[str, Any]]] = {
 OTHER = {
     "cutout": "its square is always wholly inside",
     "elastic_transform": "without the affine part, which is the effect",
-    "flip": "left to right only",
     "gauss_noise": "uniform in the standard deviation, not in the variance",
     "iso_noise": "another definition of its noise",
     "motion_blur": "another line through the centre",

@@ -100,7 +100,7 @@ def main() -> None:
     for _ in range(given.rounds):
         order = rng.sample(given.only, len(given.only))
         rounds.append({name: measure(name, images, rng) for name in order})
-    print(f"{'candidate':<22}{'peer ms':>9}{'ours ms':>9}{'ratio':>18}  albumentations 2.0.8")
+    print(f"{'candidate':<22}{'peer ms':>9}{'ours ms':>9}{'ratio':>21}  albumentations 2.0.8")
     ratios = []
     for name in given.only:
         if name in refused:
@@ -110,10 +110,10 @@ def main() -> None:
         peer, ours = (1000 * statistics.median(one[name][which] for one in rounds) for which in (0, 1))
         ratio = statistics.median(each)
         ratios.append(ratio)
-        spread = f"{ratio:.1f} [{min(each):.1f}-{max(each):.1f}]"
+        spread = f"{ratio:.2f} [{min(each):.2f}-{max(each):.2f}]"
         slow = "   SLOWER" if ratio < FLOOR else ""
-        print(f"{name:<22}{peer:>9.3f}{ours:>9.3f}{spread:>18}  {peer_difference(name)}{slow}")
-    print(f"geometric mean over {len(ratios)}: {float(np.exp(np.mean(np.log(ratios)))):.1f}")
+        print(f"{name:<22}{peer:>9.3f}{ours:>9.3f}{spread:>21}  {peer_difference(name)}{slow}")
+    print(f"geometric mean over {len(ratios)}: {float(np.exp(np.mean(np.log(ratios)))):.2f}")
     print(f"below {FLOOR:.0f}x: {sum(ratio < FLOOR for ratio in ratios)}")
 
 

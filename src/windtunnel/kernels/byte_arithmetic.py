@@ -42,15 +42,32 @@ def shift_hsv(hsv: Image, hue: float, saturation: float, value: float) -> Image:
     )
 
 
-@jit
 def scale_and_shift(image: Image, factor: Real, shift: Real) -> Image:
     """v * factor + shift."""
-    values, out = image.reshape(-1), np.empty(image.size, np.uint8)
-    least, most = factor * 0, factor * 0 + 255
+    out = np.empty_like(image)
+    if factor.dtype == np.float32:
+        _scale_single(image.reshape(-1), np.float32(factor), np.float32(shift), out.reshape(-1))
+    else:
+        _scale_double(image.reshape(-1), np.float64(factor), np.float64(shift), out.reshape(-1))
+    return out
+
+
+@jit
+def _scale_single(
+    values: NDArray[np.uint8], factor: np.float32, shift: np.float32, out: NDArray[np.uint8]
+) -> None:
     for place in range(values.size):
-        changed = type(factor)(np.int32(values[place])) * factor + shift
-        out[place] = np.uint8(np.int32(min(max(changed, least), most)))
-    return out.reshape(image.shape)
+        changed = np.float32(np.int32(values[place])) * factor + shift
+        out[place] = np.uint8(np.int32(min(max(changed, np.float32(0)), np.float32(255))))
+
+
+@jit
+def _scale_double(
+    values: NDArray[np.uint8], factor: np.float64, shift: np.float64, out: NDArray[np.uint8]
+) -> None:
+    for place in range(values.size):
+        changed = np.float64(np.int32(values[place])) * factor + shift
+        out[place] = np.uint8(np.int32(min(max(changed, 0.0), 255.0)))
 
 
 @jit
