@@ -11,6 +11,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.data.class_subset import of_classes
 from windtunnel.published.imagenet import imagenet_1k, imagenet_names
 
 
@@ -48,16 +49,12 @@ def test_every_tenth_counts_all_classes_in_wordnet_order(tmp_path: Path) -> None
         Image.new("RGB", (40, 40), "red").save(tmp_path / name / "a.png")
     dataset = windtunnel.open_dataset(tmp_path)
     assert list(dataset.label_space.classes) == names
-    from windtunnel.data.class_subset import of_classes
-
     selected = of_classes(dataset.samples(), dataset.label_space, "every:10", "x")
     assert [sample.id.split("/")[0] for sample in selected.samples] == [names[0], names[10], names[20]]
 
 
 def test_of_imagenet_every_tenth_of_the_thousand_is_used(wnid_folder: Path) -> None:
     dataset = windtunnel.open_dataset(wnid_folder)
-    from windtunnel.data.class_subset import of_classes
-
     selected = of_classes(dataset.samples(), dataset.label_space, "every:10", "x")
     wanted = [imagenet_1k().classes[index] for index in (0, 10, 20)]
     assert [sample.id.split("/")[0] for sample in selected.samples] == wanted
@@ -65,8 +62,6 @@ def test_of_imagenet_every_tenth_of_the_thousand_is_used(wnid_folder: Path) -> N
 
 def test_a_file_lists_wordnet_ids_or_names(wnid_folder: Path, tmp_path: Path) -> None:
     dataset = windtunnel.open_dataset(wnid_folder)
-    from windtunnel.data.class_subset import of_classes
-
     first, second = imagenet_1k().classes[:2]
     file = tmp_path / "classes.txt"
     file.write_text(f"{second}\n\n{imagenet_names()[first]}\n")
@@ -130,8 +125,6 @@ def test_mistakes_are_refused_before_any_work(
 
 
 def test_classes_without_an_image_are_refused(wnid_folder: Path, tmp_path: Path) -> None:
-    from windtunnel.data.class_subset import of_classes
-
     dataset = windtunnel.open_dataset(wnid_folder)
     file = tmp_path / "classes.txt"
     file.write_text(imagenet_1k().classes[900])
