@@ -2,7 +2,8 @@
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff, mypy and the layer contract alone
 # make docs   build the documentation site into build/docs, warnings are errors
-# make bench  time corruptions against imagecorruptions and its fork, sequences, and a run against bare inference
+# make bench  time corruptions against imagecorruptions, its fork and albumentations, sequences, and a run against
+#             bare inference
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,6 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 INSTALLED_FROM := pyproject.toml constraints.txt
 BENCH := .venv-bench
 BENCH_FORK := .venv-bench-fork
+BENCH_CANDIDATES := .venv-bench-candidates
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: demo test lint docs bench clean
@@ -31,9 +33,10 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --fresh-env --quiet docs build/docs
 	@echo build/docs/index.html
 
-bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(VENV)/.test
+bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
 	$(BENCH_FORK)/bin/python benchmarks/corruptions.py
+	$(BENCH_CANDIDATES)/bin/python benchmarks/candidates.py
 	$(BIN)/python benchmarks/all_conditions.py
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
@@ -74,5 +77,12 @@ $(BENCH_FORK)/.installed: $(INSTALLED_FROM)
 		imagecorruptions-imaug==1.1.5 --editable .
 	@touch $@
 
+# The Syn2Nat candidates are compared with the last albumentations under a permissive licence.
+$(BENCH_CANDIDATES)/.installed: $(INSTALLED_FROM)
+	$(PYTHON) -m venv $(BENCH_CANDIDATES)
+	$(BENCH_CANDIDATES)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		albumentations==2.0.8 --editable .
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH_FORK) build dist src/*.egg-info
+	rm -rf $(VENV) $(BENCH) $(BENCH_FORK) $(BENCH_CANDIDATES) build dist src/*.egg-info

@@ -93,6 +93,8 @@ def units_page(kind: str, title: str, lead: str) -> str:
             *([("type", row["type"])] if "type" in row else []),
             *([("frames", frames)] if frames else []),
             ("random", "yes" if row["random"] else "no"),
+            *([("drawn for every image", row["drawn"])] if row.get("drawn") else []),
+            *([("note", row["note"])] if row.get("note") else []),
             ("where it occurs", row["met_by"]),
             ("source", row["source"]),
         ]
@@ -159,7 +161,9 @@ def write_pages(app: Sphinx) -> None:
     pages = {
         "suites.md": suites_page(),
         "corruptions.md": units_page(
-            "corruptions", "Corruptions", "Each strip shows the clean image, then severities 1 to 5."
+            "corruptions",
+            "Corruptions",
+            "Each strip shows the clean image, then severities 1 to 5, or five draws.",
         ),
         "sequences.md": units_page(
             "sequences",

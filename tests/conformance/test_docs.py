@@ -62,8 +62,8 @@ def test_commands_options_and_suites_exist(page: str) -> None:
         option for command in commands.values() for parameter in command.params for option in parameter.opts
     }
     assert set(re.findall(r"`[^`]*?(--[a-z][a-z-]*)", text)) <= options | {"--help"}
-    own = re.findall(r'^name = "([a-z-]+)"', text, re.MULTILINE)  # suites that the page declares
-    assert set(re.findall(r"--suite ([a-z-]+)(?![a-z.-])", text)) <= {*suite_names(), *own}
+    own = re.findall(r'^name = "([a-z0-9-]+)"', text, re.MULTILINE)  # suites that the page declares
+    assert set(re.findall(r"--suite ([a-z0-9-]+)(?![a-z0-9.-])", text)) <= {*suite_names(), *own}
     for line in re.findall(r"`(windtunnel [a-z]+)", text):
         assert line in commands
 
