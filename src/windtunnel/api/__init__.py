@@ -20,7 +20,20 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
+    from windtunnel.analysis.overlap.advice import Advice as Advice
+    from windtunnel.analysis.overlap.advice import advice_of as advice_of
+    from windtunnel.analysis.overlap.benchmarks import RULES as RULES
+    from windtunnel.analysis.overlap.benchmarks import GeneratedBenchmarks as GeneratedBenchmarks
+    from windtunnel.analysis.overlap.benchmarks import SelectedBenchmark as SelectedBenchmark
+    from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis as CategoryAnalysis
+    from windtunnel.analysis.overlap.generation import DRAWS as DRAWS
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
+    from windtunnel.api.choosing import CATEGORY_REPLICATES as CATEGORY_REPLICATES
+    from windtunnel.api.choosing import CATEGORY_THRESHOLD as CATEGORY_THRESHOLD
+    from windtunnel.api.choosing import find_categories as find_categories
+    from windtunnel.api.choosing import generate_benchmarks as generate_benchmarks
+    from windtunnel.api.choosing import select_benchmark as select_benchmark
     from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
     from windtunnel.api.comparing import compare as compare
     from windtunnel.api.comparing import gate as gate
@@ -87,6 +100,18 @@ _NAMES = {
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.analysis.overlap.advice": ("Advice", "advice_of"),
+    "windtunnel.analysis.overlap.benchmarks": ("RULES", "GeneratedBenchmarks", "SelectedBenchmark"),
+    "windtunnel.analysis.overlap.category_analysis": ("CategoryAnalysis",),
+    "windtunnel.analysis.overlap.generation": ("DRAWS",),
+    "windtunnel.api.choosing": (
+        "BENCHMARK_COUNT",
+        "CATEGORY_REPLICATES",
+        "CATEGORY_THRESHOLD",
+        "find_categories",
+        "generate_benchmarks",
+        "select_benchmark",
+    ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),

@@ -20,6 +20,8 @@ from windtunnel.core.option_names import Value, spelled_by
 
 # The module of each command, imported when the command is used, and its line in the help.
 COMMANDS = {
+    "benchmarks": ("windtunnel.cli.benchmarks", "Generate or select benchmarks from an overlap study."),
+    "categories": ("windtunnel.cli.categories", "Group the corruptions of an overlap study by overlap."),
     "compare": ("windtunnel.cli.compare", "Compare finished runs with the first one, image by image."),
     "data": ("windtunnel.cli.data", "Inspect datasets and verify made ones."),
     "demo": ("windtunnel.cli.demo", "Run a small network on 599 scanned digits and write a report."),

@@ -24,6 +24,9 @@ from windtunnel.analysis.overlap.validation import Validation
 from windtunnel.core.errors import unknown_name
 from windtunnel.core.progress import Progress, silent
 
+# The paper's 40 candidates contain one operation twice, with the same range of parameters.
+SAME_OPERATION = {"s2n/jpeg_compression": "s2n/image_compression"}
+
 
 @dataclass(frozen=True)
 class CategoryAnalysis:
@@ -96,7 +99,6 @@ def analyse_categories(
     threshold: float = THRESHOLD,
     diagonal: bool = True,
     without: Sequence[str] = (),
-    duplicates: Sequence[str] = (),
     seed: int = 0,
     progress: Progress = silent,
 ) -> CategoryAnalysis:
@@ -108,7 +110,6 @@ def analyse_categories(
         threshold: mean r within categories that ends the search for K.
         diagonal: whether rows include the overlap of a candidate with itself, as in the paper.
         without: candidates to leave out.
-        duplicates: candidates that repeat another one; the categories without them are a variant.
         seed: seed of K-means.
         progress: counts replicates.
 
@@ -132,13 +133,18 @@ def analyse_categories(
         matrix,
         categories,
         left_out,
-        variants_of(values, categories, duplicates),
+        variants_of(values, categories, duplicates_of(names)),
         tree,
         adjusted_rand_index(
             dict(zip(names, categories.labels, strict=True)), dict(zip(names, tree.labels, strict=True))
         ),
         stability,
     )
+
+
+def duplicates_of(candidates: Sequence[str]) -> tuple[str, ...]:
+    """The candidates that are the same operation as another one."""
+    return tuple(name for name in candidates if SAME_OPERATION.get(name) in candidates)
 
 
 def _why_undefined(matrix: OverlapMatrix, candidate: str) -> str:

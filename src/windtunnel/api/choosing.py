@@ -1,0 +1,145 @@
+"""Choose the corruptions of a benchmark: categories, generated benchmarks, selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windtunnel.analysis.overlap.benchmarks import (
+    COUNT,
+    GeneratedBenchmarks,
+    Rule,
+    SelectedBenchmark,
+    generate_from,
+    select_from,
+)
+from windtunnel.analysis.overlap.categories import THRESHOLD, check_threshold
+from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis, analyse_categories
+from windtunnel.analysis.overlap.generation import Draw
+from windtunnel.api.overlap_sources import Source, read_overlaps
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
+
+CATEGORY_THRESHOLD = THRESHOLD
+BENCHMARK_COUNT = COUNT
+# Bootstrap replicates that are clustered; more take longer and change little.
+CATEGORY_REPLICATES = 200
+
+
+def find_categories(
+    study: Source,
+    *,
+    threshold: float = THRESHOLD,
+    diagonal: bool = True,
+    without: Sequence[str] = (),
+    replicates: int = CATEGORY_REPLICATES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> CategoryAnalysis:
+    """Group the corruptions of a study by their overlaps.
+
+    K-means on the rows of the overlap matrix, with the first K from 2 whose mean correlation of rows within
+    categories exceeds the threshold (Laugros et al. 2021).
+
+    Args:
+        study: the folder of an overlap study; `overlap.json` or `overlap.csv`; or a table of accuracies with
+            the columns trained_on, seed, tested_on, accuracy and images.
+        threshold: the mean correlation to exceed.
+        diagonal: whether rows include the overlap of a corruption with itself, as in the paper.
+        without: corruptions to leave out.
+        replicates: bootstrap replicates that measure stability; 0 for none. A matrix alone has none.
+        seed: seed of K-means.
+        progress: counts replicates.
+
+    Raises:
+        UserError: an invalid file, too few corruptions, or no number of categories fits.
+    """
+    check_threshold(threshold)
+    if replicates < 0:
+        raise UserError(f"{option('replicates')} is {replicates}; give 0 or more.")
+    overlaps = read_overlaps(study, replicates)
+    return analyse_categories(
+        overlaps.matrix,
+        overlaps.replicates,
+        threshold=threshold,
+        diagonal=diagonal,
+        without=without,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def generate_benchmarks(
+    study: Source,
+    categories: int,
+    each: int,
+    count: int = COUNT,
+    *,
+    substitutions: int = 0,
+    draw: Draw = "categories",
+    threshold: float = THRESHOLD,
+    diagonal: bool = True,
+    without: Sequence[str] = (),
+    seed: int = 0,
+) -> GeneratedBenchmarks:
+    """Generate different benchmarks with the same number of corruptions of each category (Algorithm 1).
+
+    Args:
+        study: a study, as `find_categories` takes it.
+        categories: number of categories of a benchmark.
+        each: number of corruptions of each of these categories.
+        count: number of benchmarks.
+        substitutions: substitutions that follow each benchmark; each makes the categories less balanced, and
+            its result is one more benchmark.
+        draw: `categories` draws sets of categories with equal probability, as in the paper; `benchmarks`
+            draws all possible benchmarks with equal probability.
+        threshold: of the categories.
+        diagonal: of the categories.
+        without: corruptions to leave out.
+        seed: seed of the categories and of the draws.
+
+    Raises:
+        UserError: fewer benchmarks exist than asked for; the message says how many.
+    """
+    analysis = find_categories(
+        study, threshold=threshold, diagonal=diagonal, without=without, replicates=0, seed=seed
+    )
+    return generate_from(analysis, categories, each, count, substitutions=substitutions, draw=draw, seed=seed)
+
+
+def select_benchmark(
+    study: Source,
+    categories: int,
+    each: int,
+    *,
+    rule: Rule = "exact",
+    count: int = COUNT,
+    threshold: float = THRESHOLD,
+    diagonal: bool = True,
+    without: Sequence[str] = (),
+    replicates: int = CATEGORY_REPLICATES,
+    seed: int = 0,
+) -> SelectedBenchmark:
+    """Select the benchmark whose corruptions of one category overlap least.
+
+    Args:
+        study: a study, as `find_categories` takes it.
+        categories: number of categories.
+        each: number of corruptions of each category.
+        rule: `exact` for the least of all possible benchmarks; `generated` for the least of `count` generated
+            ones, as in the paper.
+        count: number of generated benchmarks.
+        threshold: of the categories.
+        diagonal: of the categories.
+        without: corruptions to leave out.
+        replicates: bootstrap replicates for the share in which each corruption is selected; 0 for none.
+        seed: seed of the categories and of generated benchmarks.
+    """
+    check_threshold(threshold)
+    overlaps = read_overlaps(study, replicates)
+    analysis = analyse_categories(
+        overlaps.matrix, threshold=threshold, diagonal=diagonal, without=without, seed=seed
+    )
+    return select_from(
+        analysis, categories, each, rule=rule, count=count, seed=seed, replicates=overlaps.replicates
+    )

@@ -1,0 +1,80 @@
+"""Overlaps of a study folder, of a matrix file, or of a table of accuracies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.analysis.overlap.accuracies import COLUMNS as ACCURACY_COLUMNS
+from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
+from windtunnel.analysis.overlap.scores import (
+    OverlapMatrix,
+    overlap_matrix,
+    read_overlap,
+    replicated_overlaps,
+)
+from windtunnel.core.errors import UserError
+
+Source = str | Path | OverlapMatrix | Accuracies
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """The overlap matrix of a source.
+
+    Attributes:
+        matrix: the matrix.
+        replicates: its bootstrap replicates, (replicates, candidates, candidates); None if only the matrix is
+            known.
+        name: the source, for titles.
+    """
+
+    matrix: OverlapMatrix
+    replicates: NDArray[np.float64] | None
+    name: str
+
+
+def read_overlaps(source: Source, replicates: int) -> Overlaps:
+    """The matrix of a study folder, `overlap.json`, `overlap.csv` or `accuracies.csv`.
+
+    Args:
+        source: a path, or the object itself.
+        replicates: the number of bootstrap replicates to return, if accuracies are known.
+
+    Raises:
+        UserError: there is no such file, or it is neither.
+    """
+    if isinstance(source, OverlapMatrix):
+        return Overlaps(source, None, "overlap matrix")
+    if isinstance(source, Accuracies):
+        return _of_accuracies(source, replicates, "accuracies")
+    path = Path(source)
+    if path.is_dir():
+        if not (path / "accuracies.csv").is_file():
+            raise UserError(
+                f"{path} has no accuracies.csv; give the folder of a finished overlap study, its "
+                "overlap.json, or a table of accuracies."
+            )
+        return _of_accuracies(read_accuracies(path / "accuracies.csv"), replicates, path.resolve().name)
+    if not path.is_file():
+        raise UserError(
+            f"No such study: {path}. Give the folder of an overlap study, overlap.json, overlap.csv, or a "
+            "table of accuracies."
+        )
+    if _is_accuracies(path):
+        return _of_accuracies(read_accuracies(path), replicates, path.stem)
+    return Overlaps(read_overlap(path), None, path.stem)
+
+
+def _is_accuracies(path: Path) -> bool:
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        return ACCURACY_COLUMNS[0] in stream.readline(10_000).split(",")
+
+
+def _of_accuracies(accuracies: Accuracies, replicates: int, name: str) -> Overlaps:
+    # The replicates are those of the matrix's intervals, which decide which candidates are defined.
+    drawn = replicated_overlaps(accuracies)[:replicates] if replicates else None
+    return Overlaps(overlap_matrix(accuracies), drawn, name)
