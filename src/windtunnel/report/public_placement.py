@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from windtunnel.analysis.caveats import caveats
-from windtunnel.analysis.public_models import Fit, PublicResult, logit
+from windtunnel.analysis.public_models import PublicResult
 from windtunnel.analysis.public_placement import OwnPoint, Placed
 from windtunnel.analysis.shifts import Share
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.accuracy_drops import numbered, percent_text
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.markdown_table import markdown_table
+from windtunnel.stats.accuracy_fits import Fit, on_axis
 
 # Accuracies beyond this distance from 0 and 1 are drawn at it, because their logits are unbounded.
 SMALLEST_SHARE = 0.001
@@ -65,7 +68,7 @@ def _line_traces(fit: Fit | None, x_range: tuple[float, float]) -> list[dict[str
         return []
     return [
         {"type": "scatter", "mode": "lines", "name": f"line, r = {fit.correlation:.3f}", "x": list(x_range),
-         "y": [fit.intercept + fit.slope * x for x in x_range], "hoverinfo": "skip",
+         "y": fit.axis_value(np.array(x_range)).tolist(), "hoverinfo": "skip",
          "line": {"dash": "dash", "width": 1.5, "color": COLOURS[0]}}
     ]  # fmt: skip
 
@@ -152,7 +155,7 @@ def placement_markdown(placements: Sequence[dict[str, Any]]) -> list[str]:
 
 def _axis_value(share: float) -> float:
     """The position of a share on a logit axis."""
-    return logit(min(max(share, SMALLEST_SHARE), 1 - SMALLEST_SHARE))
+    return float(on_axis(min(max(share, SMALLEST_SHARE), 1 - SMALLEST_SHARE), "logit"))
 
 
 def _axis_range(values: Sequence[float]) -> tuple[float, float]:
