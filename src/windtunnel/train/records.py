@@ -42,6 +42,9 @@ class SettingsRecord(Record, frozen=True):
     area: tuple[float, float]
     mirror: bool
     seed: int
+    schedule: str = "cosine"
+    drop_after: tuple[int, ...] = ()
+    reset_momentum: bool = False
 
 
 class MixRecord(Record, frozen=True):
@@ -53,6 +56,15 @@ class MixRecord(Record, frozen=True):
     assets: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class AugmentationRecord(Record, frozen=True):
+    """How often an epoch contains each image, clean and corrupted."""
+
+    corruptions: tuple[str, ...] = ()
+    clean_copies: int = 1
+    corrupted_copies: int = 0
+    conditions: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class TrainingRecipe(Record, frozen=True):
     """Everything that determines a training."""
 
@@ -61,3 +73,4 @@ class TrainingRecipe(Record, frozen=True):
     preprocess: PreprocessRecord
     settings: SettingsRecord
     mix: MixRecord
+    augmentation: AugmentationRecord = AugmentationRecord()
