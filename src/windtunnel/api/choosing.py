@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from windtunnel.analysis.model_tables.reading import read_tables
 from windtunnel.analysis.overlap.benchmarks import (
     COUNT,
     GeneratedBenchmarks,
@@ -15,10 +18,13 @@ from windtunnel.analysis.overlap.benchmarks import (
 from windtunnel.analysis.overlap.categories import THRESHOLD, check_threshold
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis, analyse_categories
 from windtunnel.analysis.overlap.generation import Draw
+from windtunnel.analysis.overlap.residuals import residuals_of
+from windtunnel.analysis.overlap.validation import validate_categories
 from windtunnel.api.overlap_sources import Source, read_overlaps
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
+from windtunnel.runs import Run
 
 CATEGORY_THRESHOLD = THRESHOLD
 BENCHMARK_COUNT = COUNT
@@ -33,6 +39,8 @@ def find_categories(
     diagonal: bool = True,
     without: Sequence[str] = (),
     replicates: int = CATEGORY_REPLICATES,
+    validate: Sequence[str | Path | Run] = (),
+    units: Sequence[str] = (),
     seed: int = 0,
     progress: Progress = silent,
 ) -> CategoryAnalysis:
@@ -48,7 +56,10 @@ def find_categories(
         diagonal: whether rows include the overlap of a corruption with itself, as in the paper.
         without: corruptions to leave out.
         replicates: bootstrap replicates that measure stability; 0 for none. A matrix alone has none.
-        seed: seed of K-means.
+        validate: runs of other models on the corruptions, or tables of models and settings, with which the
+            categories are validated.
+        units: `percent` if these tables are in per cent, or `COLUMN=percent` for single columns.
+        seed: seed of K-means and of the permutations.
         progress: counts replicates.
 
     Raises:
@@ -58,7 +69,13 @@ def find_categories(
     if replicates < 0:
         raise UserError(f"{option('replicates')} is {replicates}; give 0 or more.")
     overlaps = read_overlaps(study, replicates)
-    return analyse_categories(
+    # A table that cannot be read is refused before replicates are clustered.
+    table = None
+    if validate:
+        table = read_tables(
+            [each.scoring if isinstance(each, Run) else each for each in validate], units=units
+        )
+    analysis = analyse_categories(
         overlaps.matrix,
         overlaps.replicates,
         threshold=threshold,
@@ -67,6 +84,19 @@ def find_categories(
         seed=seed,
         progress=progress,
     )
+    if table is None:
+        return analysis
+    labels = dict(zip(analysis.categories.candidates, analysis.categories.labels, strict=True))
+    residuals = residuals_of(table, analysis.categories.candidates)
+    validation = validate_categories(
+        residuals.values,
+        residuals.models,
+        residuals.candidates,
+        labels,
+        seed=seed,
+        warnings=residuals.warnings,
+    )
+    return replace(analysis, validation=validation)
 
 
 def generate_benchmarks(

@@ -66,9 +66,8 @@ def command() -> None:
 def generate_command(study: str, out: str | None, as_json: bool, **options: Any) -> None:
     """Draw different benchmarks from the categories of STUDY: Algorithm 1 of Laugros et al. (2021).
 
-    The CSV file has one line per benchmark: its number, the benchmark from which its substitutions started,
-    their number, the standard deviation of its corruptions per category, the mean overlap within categories,
-    and the corruptions.
+    The CSV file has one line per corruption of each benchmark. After substitutions, a benchmark has its own
+    name (7-2 for benchmark 7 after two), and the standard deviation of its corruptions per category.
 
     \b
     Examples:

@@ -60,6 +60,18 @@ REPLICATES = click.option(
 @STUDY
 @category_options
 @REPLICATES
+@click.option(
+    "--validate",
+    multiple=True,
+    metavar="RUN|TABLE.csv",
+    help="Validate with runs of other models, or a table of models and settings; may be repeated.",
+)
+@click.option(
+    "--units",
+    multiple=True,
+    metavar="percent|COLUMN=percent",
+    help="With --validate: tables, or single columns, that are in per cent.",
+)
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV: candidate, category, stability.")
 def command(study: str, as_json: bool, as_csv: bool, **options: Any) -> None:
@@ -74,6 +86,7 @@ def command(study: str, as_json: bool, as_csv: bool, **options: Any) -> None:
     \b
     Examples:
       windtunnel categories studies/cifar
+      windtunnel categories studies/cifar --validate runs/net-a --validate runs/net-b --validate more.csv
       windtunnel categories accuracies.csv --without s2n/jpeg_compression --csv
     """
     if as_json and as_csv:

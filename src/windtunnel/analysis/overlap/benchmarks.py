@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from windtunnel.analysis.overlap.categories import members_of
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.analysis.overlap.generation import (
     DRAWS,
+    Benchmark,
     Draw,
     Generated,
     by_std,
@@ -34,7 +36,9 @@ from windtunnel.suites.suite_text import suite_text
 COUNT = 1000  # benchmarks that the paper generates
 Rule = Literal["exact", "generated"]
 RULES: tuple[Rule, ...] = ("exact", "generated")
-COLUMNS = ("benchmark", "start", "substitutions", "std", "overlap", "corruptions")
+COLUMNS = ("benchmark", "n", "k", "category", "corruption")
+# Columns of benchmarks after substitutions, before the category.
+UNBALANCED_COLUMNS = ("substitutions", "std")
 
 
 @dataclass(frozen=True)
@@ -42,20 +46,18 @@ class GeneratedBenchmark:
     """One generated benchmark.
 
     Attributes:
-        number: its number, from 1.
-        start: the number of the benchmark from which substitutions started; its own without any.
-        substitutions: the number of substitutions since then.
+        name: the number of the drawn benchmark, from 1; `7-2` after two substitutions in benchmark 7.
+        substitutions: the number of substitutions.
         std: standard deviation of its corruptions per category.
         overlap: mean overlap over pairs of one category; None without such a pair.
-        corruptions: its corruptions.
+        corruptions: its corruptions, by category.
     """
 
-    number: int
-    start: int
+    name: str
     substitutions: int
     std: float
     overlap: float | None
-    corruptions: tuple[str, ...]
+    corruptions: dict[int, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,17 @@ class GeneratedBenchmarks:
         return {"schema": 1, **asdict(self), "by_std": counts}
 
     def to_csv(self) -> str:
-        """The benchmarks as CSV, one line each; corruptions are separated by spaces."""
+        """The benchmarks as CSV, one line per corruption; n and k are empty after a substitution."""
+        unbalanced = any(each.substitutions for each in self.benchmarks)
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        writer.writerow((*COLUMNS[:3], *(UNBALANCED_COLUMNS if unbalanced else ()), *COLUMNS[3:]))
         for each in self.benchmarks:
-            overlap = "" if each.overlap is None else repr(each.overlap)
-            writer.writerow(
-                (each.number, each.start, each.substitutions, each.std, overlap, " ".join(each.corruptions))
-            )
+            balanced = (self.categories, self.each) if not each.substitutions else ("", "")
+            facts = (each.substitutions, each.std) if unbalanced else ()
+            for category, names in each.corruptions.items():
+                for name in names:
+                    writer.writerow((each.name, *balanced, *facts, category, name))
         return text.getvalue()
 
 
@@ -155,36 +159,33 @@ def generate_from(
     labels, values = analysis.categories.labels, analysis.values
     drawn = generate_benchmarks(labels, categories, each, count, seed=seed, draw=draw)
     chains = substitution_chains(drawn, labels, substitutions, seed=seed)
-    starts: dict[int, int] = {}
-    for number, generated in enumerate(chains, start=1):
-        starts.setdefault(generated.start, number)
     return GeneratedBenchmarks(
         categories,
         each,
         possible_benchmarks(labels, categories, each),
         seed,
         draw,
-        tuple(
-            _named(analysis, values, number, starts[generated.start], generated)
-            for number, generated in enumerate(chains, start=1)
-        ),
+        tuple(_named(analysis, values, generated) for generated in chains),
         by_std(chains),
         count - sum(generated.substitutions == substitutions for generated in chains),
     )
 
 
-def _named(
-    analysis: CategoryAnalysis, values: Matrix, number: int, start: int, generated: Generated
-) -> GeneratedBenchmark:
-    names = analysis.categories.candidates
+def _named(analysis: CategoryAnalysis, values: Matrix, generated: Generated) -> GeneratedBenchmark:
+    after = f"-{generated.substitutions}" if generated.substitutions else ""
     return GeneratedBenchmark(
-        number,
-        start,
+        f"{generated.start}{after}",
         generated.substitutions,
         generated.std,
         same_category_overlap(values, analysis.categories.labels, generated.benchmark),
-        tuple(names[place] for place in generated.benchmark),
+        _by_category(analysis, generated.benchmark),
     )
+
+
+def _by_category(analysis: CategoryAnalysis, benchmark: Benchmark) -> dict[int, tuple[str, ...]]:
+    """The names of a benchmark's corruptions, by category."""
+    names, labels = analysis.categories.candidates, analysis.categories.labels
+    return members_of([names[place] for place in benchmark], [labels[place] for place in benchmark])
 
 
 def select_from(
@@ -225,10 +226,7 @@ def select_from(
         drawn_values = np.asarray(replicates[:, places][:, :, places])
         shares = selection_shares(drawn_values, labels, categories, each, chosen)
     return SelectedBenchmark(
-        {
-            category: tuple(names[place] for place in chosen if labels[place] == category)
-            for category in sorted({labels[place] for place in chosen})
-        },
+        _by_category(analysis, chosen),
         selection.overlap,
         rule,
         selection.compared,
