@@ -20,10 +20,12 @@ from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis, anal
 from windtunnel.analysis.overlap.generation import Draw
 from windtunnel.analysis.overlap.residuals import residuals_of
 from windtunnel.analysis.overlap.validation import validate_categories
-from windtunnel.api.overlap_sources import Source, read_overlaps
+from windtunnel.api.overlap_sources import Source, read_overlaps, source_name
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
+from windtunnel.report.overlap_study import write_overlap_study
 from windtunnel.runs import Run
 
 CATEGORY_THRESHOLD = THRESHOLD
@@ -97,6 +99,17 @@ def find_categories(
         warnings=residuals.warnings,
     )
     return replace(analysis, validation=validation)
+
+
+def write_study_page(analysis: CategoryAnalysis, study: Source, file: str | Path) -> Location:
+    """Write the HTML page of a study: what a benchmark should contain, overlaps, categories, validation.
+
+    Args:
+        analysis: its categories.
+        study: the study, for the title.
+        file: the page to write.
+    """
+    return write_overlap_study(analysis, source_name(study), location_of(file))
 
 
 def generate_benchmarks(

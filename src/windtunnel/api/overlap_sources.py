@@ -29,12 +29,15 @@ class Overlaps:
         matrix: the matrix.
         replicates: its bootstrap replicates, (replicates, candidates, candidates); None if only the matrix is
             known.
-        name: the source, for titles.
     """
 
     matrix: OverlapMatrix
     replicates: NDArray[np.float64] | None
-    name: str
+
+
+def source_name(source: Source) -> str:
+    """The name of a study's folder or file, for titles."""
+    return Path(source).resolve().stem if isinstance(source, str | Path) else "Study"
 
 
 def read_overlaps(source: Source, replicates: int) -> Overlaps:
@@ -48,9 +51,9 @@ def read_overlaps(source: Source, replicates: int) -> Overlaps:
         UserError: there is no such file, or it is neither.
     """
     if isinstance(source, OverlapMatrix):
-        return Overlaps(source, None, "overlap matrix")
+        return Overlaps(source, None)
     if isinstance(source, Accuracies):
-        return _of_accuracies(source, replicates, "accuracies")
+        return _of_accuracies(source, replicates)
     path = Path(source)
     if path.is_dir():
         if not (path / "accuracies.csv").is_file():
@@ -58,15 +61,15 @@ def read_overlaps(source: Source, replicates: int) -> Overlaps:
                 f"{path} has no accuracies.csv; give the folder of a finished overlap study, its "
                 "overlap.json, or a table of accuracies."
             )
-        return _of_accuracies(read_accuracies(path / "accuracies.csv"), replicates, path.resolve().name)
+        return _of_accuracies(read_accuracies(path / "accuracies.csv"), replicates)
     if not path.is_file():
         raise UserError(
             f"No such study: {path}. Give the folder of an overlap study, overlap.json, overlap.csv, or a "
             "table of accuracies."
         )
     if _is_accuracies(path):
-        return _of_accuracies(read_accuracies(path), replicates, path.stem)
-    return Overlaps(read_overlap(path), None, path.stem)
+        return _of_accuracies(read_accuracies(path), replicates)
+    return Overlaps(read_overlap(path), None)
 
 
 def _is_accuracies(path: Path) -> bool:
@@ -74,7 +77,7 @@ def _is_accuracies(path: Path) -> bool:
         return ACCURACY_COLUMNS[0] in stream.readline(10_000).split(",")
 
 
-def _of_accuracies(accuracies: Accuracies, replicates: int, name: str) -> Overlaps:
+def _of_accuracies(accuracies: Accuracies, replicates: int) -> Overlaps:
     # The replicates are those of the matrix's intervals, which decide which candidates are defined.
     drawn = replicated_overlaps(accuracies)[:replicates] if replicates else None
-    return Overlaps(overlap_matrix(accuracies), drawn, name)
+    return Overlaps(overlap_matrix(accuracies), drawn)

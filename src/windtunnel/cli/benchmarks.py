@@ -9,10 +9,9 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.categories import REPLICATES, STUDY, category_options
+from windtunnel.cli.categories import REPLICATES, STUDY, category_options, check_file
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.printing import print_lines
-from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
 
 CATEGORIES = click.option(
@@ -74,7 +73,8 @@ def generate_command(study: str, out: str | None, as_json: bool, **options: Any)
       windtunnel benchmarks generate studies/cifar --categories 6 --each 2 --out benchmarks.csv
       windtunnel benchmarks generate studies/cifar --categories 6 --each 2 --substitutions 5 --json
     """
-    _check_out(out, ".csv")
+    if out is not None:
+        check_file(out, ".csv")
     generated = api.generate_benchmarks(study, **options)
     if as_json:
         print_json(generated.to_json())
@@ -120,7 +120,8 @@ def select_command(study: str, out: str | None, as_json: bool, **options: Any) -
       windtunnel benchmarks select studies/cifar --categories 6 --each 3 --out my-suite.toml
       windtunnel run model.onnx ./val --suite my-suite.toml
     """
-    _check_out(out, ".toml")
+    if out is not None:
+        check_file(out, ".toml")
     selected = api.select_benchmark(study, **options)
     if as_json:
         print_json(selected.to_json())
@@ -147,14 +148,3 @@ def _selection_lines(selected: api.SelectedBenchmark) -> list[tuple[str, str]]:
     if selected.shares:
         lines.append(("per cent", "bootstrap replicates in which the exact rule selects the corruption"))
     return lines
-
-
-def _check_out(out: str | None, suffix: str) -> None:
-    """Refuse an output file with another suffix, or in a folder that does not exist."""
-    if out is None:
-        return
-    path = Path(out)
-    if path.suffix.lower() != suffix:
-        raise UserError(f"--out is {out}; give a file ending in {suffix}.")
-    if not path.parent.is_dir():
-        raise UserError(f"--out is {out}, but {path.parent} does not exist; give an existing folder.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,15 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
 from windtunnel.report.category_tables import CATEGORY_COLUMNS, category_lines, category_rows
 from windtunnel.report.tables import csv_text
+
+
+def check_file(path: str, suffix: str, name: str = "--out") -> None:
+    """Refuse an output file with another suffix, or in a folder that does not exist."""
+    if Path(path).suffix.lower() != suffix:
+        raise UserError(f"{name} is {path}; give a file ending in {suffix}.")
+    if not Path(path).parent.is_dir():
+        raise UserError(f"{name} is {path}, but {Path(path).parent} does not exist; give an existing folder.")
+
 
 STUDY = click.argument("study", metavar="STUDY")
 
@@ -72,9 +82,10 @@ REPLICATES = click.option(
     metavar="percent|COLUMN=percent",
     help="With --validate: tables, or single columns, that are in per cent.",
 )
+@click.option("--report", "page", metavar="FILE.html", help="Also write an HTML page of the study.")
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV: candidate, category, stability.")
-def command(study: str, as_json: bool, as_csv: bool, **options: Any) -> None:
+def command(study: str, page: str | None, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Group the corruptions of STUDY by their overlaps, and check how stable the groups are.
 
     STUDY is the folder of an overlap study, its overlap.json or overlap.csv, or a table of accuracies
@@ -91,11 +102,16 @@ def command(study: str, as_json: bool, as_csv: bool, **options: Any) -> None:
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
+    if page is not None:
+        check_file(page, ".html", "--report")
     with Bar(Console(stderr=True), "clustering replicates") as bar:
         analysis = api.find_categories(study, progress=bar, **options)
+    if page is not None:
+        api.write_study_page(analysis, study, page)
     if as_json:
         print_json({**analysis.to_json(), "advice": api.advice_of(analysis).to_json()})
     elif as_csv:
         click.echo(csv_text(CATEGORY_COLUMNS, category_rows(analysis)), nl=False)
     else:
-        print_lines(Console(), category_lines(analysis))
+        lines = category_lines(analysis)
+        print_lines(Console(), [*lines, ("report", page)] if page else lines)
