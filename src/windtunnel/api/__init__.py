@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
-    from windtunnel.analysis.overlap.advice import Advice as Advice
-    from windtunnel.analysis.overlap.advice import advice_of as advice_of
     from windtunnel.analysis.overlap.benchmarks import RULES as RULES
     from windtunnel.analysis.overlap.benchmarks import GeneratedBenchmarks as GeneratedBenchmarks
     from windtunnel.analysis.overlap.benchmarks import SelectedBenchmark as SelectedBenchmark
@@ -58,6 +56,7 @@ if TYPE_CHECKING:
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.overlap_sources import is_study as is_study
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
@@ -101,7 +100,6 @@ _NAMES = {
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
     "windtunnel.analysis.public_placement": ("Placed",),
-    "windtunnel.analysis.overlap.advice": ("Advice", "advice_of"),
     "windtunnel.analysis.overlap.benchmarks": ("RULES", "GeneratedBenchmarks", "SelectedBenchmark"),
     "windtunnel.analysis.overlap.category_analysis": ("CategoryAnalysis",),
     "windtunnel.analysis.overlap.generation": ("DRAWS",),
@@ -121,6 +119,7 @@ _NAMES = {
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.overlap_sources": ("is_study",),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",

@@ -18,6 +18,8 @@ from windtunnel.analysis.overlap.scores import (
 )
 from windtunnel.core.errors import UserError
 
+ACCURACIES_FILE = "accuracies.csv"
+
 Source = str | Path | OverlapMatrix | Accuracies
 
 
@@ -33,6 +35,11 @@ class Overlaps:
 
     matrix: OverlapMatrix
     replicates: NDArray[np.float64] | None
+
+
+def is_study(path: str | Path) -> bool:
+    """Whether a path is the folder of an overlap study with accuracies."""
+    return (Path(path) / ACCURACIES_FILE).is_file()
 
 
 def source_name(source: Source) -> str:
@@ -56,12 +63,12 @@ def read_overlaps(source: Source, replicates: int) -> Overlaps:
         return _of_accuracies(source, replicates)
     path = Path(source)
     if path.is_dir():
-        if not (path / "accuracies.csv").is_file():
+        if not is_study(path):
             raise UserError(
-                f"{path} has no accuracies.csv; give the folder of a finished overlap study, its "
+                f"{path} has no {ACCURACIES_FILE}; give the folder of a finished overlap study, its "
                 "overlap.json, or a table of accuracies."
             )
-        return _of_accuracies(read_accuracies(path / "accuracies.csv"), replicates)
+        return _of_accuracies(read_accuracies(path / ACCURACIES_FILE), replicates)
     if not path.is_file():
         raise UserError(
             f"No such study: {path}. Give the folder of an overlap study, overlap.json, overlap.csv, or a "

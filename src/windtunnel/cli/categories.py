@@ -15,6 +15,7 @@ from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
 from windtunnel.report.category_tables import CATEGORY_COLUMNS, category_lines, category_rows
+from windtunnel.report.overlap_study import study_document
 from windtunnel.report.tables import csv_text
 
 
@@ -109,7 +110,7 @@ def command(study: str, page: str | None, as_json: bool, as_csv: bool, **options
     if page is not None:
         api.write_study_page(analysis, study, page)
     if as_json:
-        print_json({**analysis.to_json(), "advice": api.advice_of(analysis).to_json()})
+        print_json(study_document(analysis))
     elif as_csv:
         click.echo(csv_text(CATEGORY_COLUMNS, category_rows(analysis)), nl=False)
     else:

@@ -68,8 +68,8 @@ def rule_text(analysis: CategoryAnalysis) -> str:
     last, categories = analysis.categories.trials[-1], analysis.categories
     diagonal = "with" if categories.diagonal else "without"
     return (
-        f"{categories.k} categories by K-means on rows {diagonal} the diagonal, seed {categories.seed}; the first K with "
-        f"mean r within categories above {categories.threshold:g} ({_decimal(last.within)} over "
+        f"{categories.k} categories by K-means on rows {diagonal} the diagonal, seed {categories.seed}; the "
+        f"first K with mean r within categories above {categories.threshold:g} ({_decimal(last.within)} over "
         f"{counted(last.pairs, 'pair')})"
     )
 

@@ -155,7 +155,8 @@ def _validation_sentences(analysis: CategoryAnalysis) -> list[str]:
     if validation.p > 0.05:
         return [
             f"On {counted(len(validation.models), 'other model')} the categories could not be confirmed: "
-            f"mean r {validation.within:.2f} within and {validation.across:.2f} across, p = {validation.p:.2g}."
+            f"mean r {validation.within:.2f} within and {validation.across:.2f} across, "
+            f"p = {validation.p:.2g}."
         ]
     return []
 

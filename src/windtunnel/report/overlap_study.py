@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from windtunnel.analysis.overlap.advice import advice_of
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.analysis.overlap.hierarchy import METHOD
@@ -69,6 +71,11 @@ def render_overlap_study(analysis: CategoryAnalysis, name: str) -> str:
         validation_table=(VALIDATION_HEADER, _validation_table(analysis)),
         published=published_text(),
     )
+
+
+def study_document(analysis: CategoryAnalysis) -> dict[str, Any]:
+    """The categories of a study and what a benchmark should contain, as one JSON document."""
+    return {**analysis.to_json(), "advice": advice_of(analysis).to_json()}
 
 
 def write_overlap_study(analysis: CategoryAnalysis, name: str, file: Location) -> Location:
