@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.analysis.model_tables.reading import read_tables
+from windtunnel.analysis.model_tables.table import ModelTable
 from windtunnel.analysis.overlap.benchmarks import (
     COUNT,
     GeneratedBenchmarks,
@@ -16,10 +17,14 @@ from windtunnel.analysis.overlap.benchmarks import (
     select_from,
 )
 from windtunnel.analysis.overlap.categories import THRESHOLD, check_threshold
-from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis, analyse_categories
+from windtunnel.analysis.overlap.category_analysis import (
+    CategoryAnalysis,
+    analyse_categories,
+    with_stability,
+)
 from windtunnel.analysis.overlap.generation import Draw
 from windtunnel.analysis.overlap.residuals import residuals_of
-from windtunnel.analysis.overlap.validation import validate_categories
+from windtunnel.analysis.overlap.validation import Validation, validate_categories
 from windtunnel.api.overlap_sources import Source, read_overlaps, source_name
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, location_of
@@ -71,37 +76,29 @@ def find_categories(
     if replicates < 0:
         raise UserError(f"{option('replicates')} is {replicates}; give 0 or more.")
     overlaps = read_overlaps(study, replicates)
-    # A table that cannot be read is refused before replicates are clustered.
-    table = None
-    if validate:
-        table = read_tables(
-            [each.scoring if isinstance(each, Run) else each for each in validate], units=units
-        )
     analysis = analyse_categories(
-        overlaps.matrix,
-        overlaps.replicates,
-        threshold=threshold,
-        diagonal=diagonal,
-        without=without,
-        seed=seed,
-        progress=progress,
+        overlaps.matrix, threshold=threshold, diagonal=diagonal, without=without, seed=seed
     )
-    if table is None:
-        return analysis
-    labels = dict(zip(analysis.categories.candidates, analysis.categories.labels, strict=True))
+    # A table that does not fit is refused before replicates are clustered.
+    if validate:
+        tables = [each.scoring if isinstance(each, Run) else each for each in validate]
+        analysis = replace(analysis, validation=_validation(analysis, read_tables(tables, units=units), seed))
+    return with_stability(analysis, overlaps.replicates, progress)
+
+
+def _validation(analysis: CategoryAnalysis, table: ModelTable, seed: int) -> Validation:
     residuals = residuals_of(table, analysis.categories.candidates)
-    validation = validate_categories(
+    return validate_categories(
         residuals.values,
         residuals.models,
         residuals.candidates,
-        labels,
+        dict(zip(analysis.categories.candidates, analysis.categories.labels, strict=True)),
         seed=seed,
         warnings=residuals.warnings,
     )
-    return replace(analysis, validation=validation)
 
 
-def write_study_page(analysis: CategoryAnalysis, study: Source, file: str | Path) -> Location:
+def write_study_page(analysis: CategoryAnalysis, study: Source, file: str | Location) -> Location:
     """Write the HTML page of a study: what a benchmark should contain, overlaps, categories, validation.
 
     Args:

@@ -7,8 +7,6 @@ import io
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from windtunnel.analysis.overlap.categories import members_of
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.analysis.overlap.generation import (
@@ -222,9 +220,7 @@ def select_from(
     chosen = selection.benchmark
     shares: dict[int, float] | None = None
     if replicates is not None and len(replicates):
-        places = [analysis.matrix.candidates.index(name) for name in names]
-        drawn_values = np.asarray(replicates[:, places][:, :, places])
-        shares = selection_shares(drawn_values, labels, categories, each, chosen)
+        shares = selection_shares(analysis.part(replicates), labels, categories, each, chosen)
     return SelectedBenchmark(
         _by_category(analysis, chosen),
         selection.overlap,

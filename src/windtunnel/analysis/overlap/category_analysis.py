@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class CategoryAnalysis:
     @property
     def values(self) -> Matrix:
         """The overlaps of the candidates with a category, in their order."""
-        return self._part(self.matrix.values)
+        return self.part(self.matrix.values)
 
     def interval(self, first: str, second: str) -> tuple[float | None, float | None]:
         """The ends of the interval of an overlap; None if they are unknown."""
@@ -67,7 +67,8 @@ class CategoryAnalysis:
         row, column = self.matrix.candidates.index(first), self.matrix.candidates.index(second)
         return float(self.matrix.values[row, column])
 
-    def _part(self, values: Matrix) -> Matrix:
+    def part(self, values: Matrix) -> Matrix:
+        """The rows and columns of matrices that belong to candidates with a category."""
         places = [self.matrix.candidates.index(name) for name in self.categories.candidates]
         return np.asarray(values[..., places, :][..., places])
 
@@ -94,24 +95,20 @@ class CategoryAnalysis:
 
 def analyse_categories(
     matrix: OverlapMatrix,
-    replicates: Matrix | None = None,
     *,
     threshold: float = THRESHOLD,
     diagonal: bool = True,
     without: Sequence[str] = (),
     seed: int = 0,
-    progress: Progress = silent,
 ) -> CategoryAnalysis:
-    """The categories of an overlap matrix, their variants and their stability.
+    """The categories of an overlap matrix and their variants.
 
     Args:
         matrix: the overlaps of all candidates.
-        replicates: bootstrap replicates of the matrix, (replicates, candidates, candidates).
         threshold: mean r within categories that ends the search for K.
         diagonal: whether rows include the overlap of a candidate with itself, as in the paper.
         without: candidates to leave out.
         seed: seed of K-means.
-        progress: counts replicates.
 
     Raises:
         UserError: an unknown candidate, too few candidates, or no number of categories fits.
@@ -126,9 +123,6 @@ def analyse_categories(
     values = matrix.values[np.ix_(kept, kept)]
     categories = categories_of(values, names, threshold=threshold, diagonal=diagonal, seed=seed)
     tree = hierarchy_of(values, names, categories.k)
-    stability = None
-    if replicates is not None and len(replicates):
-        stability = stability_of(categories, replicates[:, kept][:, :, kept], progress)
     return CategoryAnalysis(
         matrix,
         categories,
@@ -138,8 +132,16 @@ def analyse_categories(
         adjusted_rand_index(
             dict(zip(names, categories.labels, strict=True)), dict(zip(names, tree.labels, strict=True))
         ),
-        stability,
     )
+
+
+def with_stability(
+    analysis: CategoryAnalysis, replicates: Matrix | None, progress: Progress = silent
+) -> CategoryAnalysis:
+    """The analysis with the stability over replicates of its matrix, (replicates, candidates, candidates)."""
+    if replicates is None or not len(replicates):
+        return analysis
+    return replace(analysis, stability=stability_of(analysis.categories, analysis.part(replicates), progress))
 
 
 def duplicates_of(candidates: Sequence[str]) -> tuple[str, ...]:
