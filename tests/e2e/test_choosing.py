@@ -134,10 +134,11 @@ def test_stored_runs_validate_with_their_residual_robustness(tmp_path: Path, dig
     suite.write_text(f'name = "three"\nversion = 1\nlevels = [3]\nunits = {json.dumps(units)}\n')
     runs = []
     for number in range(4):
-        weights = np.random.default_rng(number).normal(size=(32 * 32 * 3, 10)).astype(np.float32)
+        weights = np.random.default_rng(number).normal(size=(32 * 32 * 3, 10))
 
         def scores(images: np.ndarray, weights: np.ndarray = weights) -> np.ndarray:
-            return np.asarray(images.reshape(len(images), -1) / 255 @ weights, np.float32)
+            """Sensitive to every change of an image."""
+            return np.sin(images.reshape(len(images), -1) / 255 @ weights).astype(np.float32)
 
         scores.__name__ = f"net_{number}"
         runs.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.model_tables.filter_models import filter_models
 from windtunnel.analysis.model_tables.table import Floats, ModelTable, Setting
+from windtunnel.analysis.predictivity.benchmarks import select_settings
 from windtunnel.analysis.shifts import Share
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
@@ -140,7 +141,7 @@ def effective_robustness(
     fit = fit_accuracies(
         clean[fitted_models], accuracy[fitted_models], axis=axis, pieces=used_pieces, breakpoint=breakpoint
     )
-    notes = [*table.notes, *filters.notes]
+    notes = [*table.notes, *setting.notes, *filters.notes]
     if fit is None and has_kink:
         used_pieces = 1
         notes.append("One line is fitted, because two pieces need more models.")
@@ -187,6 +188,29 @@ def effective_robustness(
         tuple(notes),
         table.sources,
     )
+
+
+def with_shifted(table: ModelTable, text: str) -> ModelTable:
+    """The table with a setting for a text that names one or several settings: their mean accuracy."""
+    names = select_settings(table, text)
+    if names == (text,):
+        return table
+    settings = [table.setting(name) for name in names]
+    if not all(setting.is_accuracy for setting in settings):
+        raise UserError(f"{text} contains scores that are no accuracies; name columns of accuracies.")
+    cleans = {setting.clean for setting in settings}
+    mean = table.values[:, [table.names.index(name) for name in names]].mean(axis=1)
+    classes = {setting.classes for setting in settings}
+    added = Setting(
+        text,
+        settings[0].role,
+        cleans.pop() if len(cleans) == 1 else "",
+        classes.pop() if len(classes) == 1 else "unknown",
+        # The same images are seen under every condition.
+        settings[0].images,
+        settings[0].table,
+    )
+    return replace(table, settings=(*table.settings, added), values=np.column_stack([table.values, mean]))
 
 
 def above_fit(

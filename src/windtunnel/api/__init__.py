@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.distance import OverSplits as OverSplits
     from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
     from windtunnel.analysis.doctor_trials import Gain as Gain
+    from windtunnel.analysis.effective_robustness import EffectiveRobustness as EffectiveRobustness
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.benchmarks import SelectedBenchmark as SelectedBenchmark
     from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis as CategoryAnalysis
     from windtunnel.analysis.overlap.generation import DRAWS as DRAWS
+    from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
     from windtunnel.api.choosing import CATEGORY_REPLICATES as CATEGORY_REPLICATES
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
     from windtunnel.api.overlap_sources import is_study as is_study
+    from windtunnel.api.predicting import effective_robustness as effective_robustness
+    from windtunnel.api.predicting import predictivity as predictivity
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
@@ -96,9 +100,11 @@ _NAMES = {
     "windtunnel.analysis.diagnosis": ("Diagnosis",),
     "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
     "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
+    "windtunnel.analysis.effective_robustness": ("EffectiveRobustness",),
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
+    "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
     "windtunnel.analysis.overlap.benchmarks": ("RULES", "GeneratedBenchmarks", "SelectedBenchmark"),
     "windtunnel.analysis.overlap.category_analysis": ("CategoryAnalysis",),
@@ -120,6 +126,7 @@ _NAMES = {
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
     "windtunnel.api.overlap_sources": ("is_study",),
+    "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",

@@ -47,7 +47,7 @@ def find_categories(
     without: Sequence[str] = (),
     replicates: int = CATEGORY_REPLICATES,
     validate: Sequence[str | Path | Run] = (),
-    units: Sequence[str] = (),
+    unit: Sequence[str] = (),
     seed: int = 0,
     progress: Progress = silent,
 ) -> CategoryAnalysis:
@@ -65,7 +65,7 @@ def find_categories(
         replicates: bootstrap replicates that measure stability; 0 for none. A matrix alone has none.
         validate: runs of other models on the corruptions, or tables of models and settings, with which the
             categories are validated.
-        units: `percent` if these tables are in per cent, or `COLUMN=percent` for single columns.
+        unit: `percent` if these tables are in per cent, or `COLUMN=percent` for single columns.
         seed: seed of K-means and of the permutations.
         progress: counts replicates.
 
@@ -82,7 +82,7 @@ def find_categories(
     # A table that does not fit is refused before replicates are clustered.
     if validate:
         tables = [each.scoring if isinstance(each, Run) else each for each in validate]
-        analysis = replace(analysis, validation=_validation(analysis, read_tables(tables, units=units), seed))
+        analysis = replace(analysis, validation=_validation(analysis, read_tables(tables, units=unit), seed))
     return with_stability(analysis, overlaps.replicates, progress)
 
 

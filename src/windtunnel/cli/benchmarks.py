@@ -9,7 +9,8 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.categories import REPLICATES, STUDY, category_options, check_file
+from windtunnel.api.output_files import check_file
+from windtunnel.cli.categories import REPLICATES, STUDY, category_options
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.wording import counted

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.api.output_files import check_file
+from windtunnel.cli.options import AS_JSON, click_option, print_json
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
+from windtunnel.options import PredictivityOptions
 from windtunnel.report.category_tables import CATEGORY_COLUMNS, category_lines, category_rows
 from windtunnel.report.overlap_study import study_document
 from windtunnel.report.tables import csv_text
-
-
-def check_file(path: str, suffix: str, name: str = "--out") -> None:
-    """Refuse an output file with another suffix, or in a folder that does not exist."""
-    if Path(path).suffix.lower() != suffix:
-        raise UserError(f"{name} is {path}; give a file ending in {suffix}.")
-    if not Path(path).parent.is_dir():
-        raise UserError(f"{name} is {path}, but {Path(path).parent} does not exist; give an existing folder.")
-
 
 STUDY = click.argument("study", metavar="STUDY")
 
@@ -77,12 +69,7 @@ REPLICATES = click.option(
     metavar="RUN|TABLE.csv",
     help="Validate with runs of other models, or a table of models and settings; may be repeated.",
 )
-@click.option(
-    "--units",
-    multiple=True,
-    metavar="percent|COLUMN=percent",
-    help="With --validate: tables, or single columns, that are in per cent.",
-)
+@click_option(PredictivityOptions.field("unit"))
 @click.option("--report", "page", metavar="FILE.html", help="Also write an HTML page of the study.")
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV: candidate, category, stability.")
@@ -104,7 +91,7 @@ def command(study: str, page: str | None, as_json: bool, as_csv: bool, **options
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
     if page is not None:
-        check_file(page, ".html", "--report")
+        check_file(page, ".html", "report")
     with Bar(Console(stderr=True), "clustering replicates") as bar:
         analysis = api.find_categories(study, progress=bar, **options)
     if page is not None:

@@ -62,6 +62,24 @@ def partial_correlation(x: Floats, y: Floats, given: Floats) -> Correlation | No
     return _correlation(left, right, len(x) - 2 - basis.shape[1])
 
 
+def correlation_matrix(left: Floats, right: Floats, given: Floats | None = None) -> tuple[Floats, Floats]:
+    """Correlations of every column of `left` with every column of `right`, and their p-values.
+
+    With `given` they are partial. NaN where they are undefined.
+    """
+    basis = np.empty((len(left), 0)) if given is None else _basis(given)
+    freedom = len(left) - 2 - basis.shape[1]
+    units = [
+        np.stack([_unit_or_nan(column, basis) for column in columns.T], axis=1) for columns in (left, right)
+    ]
+    r = np.clip(units[0].T @ units[1], -1, 1)
+    if freedom < 1:
+        return np.full(r.shape, np.nan), np.full(r.shape, np.nan)
+    with np.errstate(divide="ignore"):
+        statistic = np.abs(r) * np.sqrt(freedom / (1 - r * r))
+    return np.asarray(r, np.float64), np.asarray(2 * stdtr(freedom, -statistic), np.float64)
+
+
 def correlation_without_partial(x: Floats, y: Floats, given: Floats) -> float | None:
     """The correlation that x and y would have if their partial correlation given other variables were 0.
 
@@ -163,6 +181,13 @@ def _unit(values: Floats, size: float | None = None) -> Floats | None:
     length = float(np.sqrt((away**2).sum()))
     scale = float(np.abs(values).max(initial=0.0)) if size is None else size
     return away / length if length > ROUNDING * max(scale, 1e-300) * len(values) ** 0.5 else None
+
+
+def _unit_or_nan(values: Floats, basis: Floats) -> Floats:
+    """The residuals of values given a basis, of length 1; NaN if only rounding makes them vary."""
+    centred = values - values.mean()
+    unit = _unit(centred - _projected(centred, basis), float(np.ptp(values)))
+    return np.full(len(values), np.nan) if unit is None else unit
 
 
 def _correlation(x: Floats | None, y: Floats | None, freedom: int) -> Correlation | None:

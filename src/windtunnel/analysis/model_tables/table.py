@@ -35,6 +35,7 @@ class Setting:
         natural_set: the natural set of `natural.toml`; "" for none.
         direction: whether higher or lower values are better.
         is_accuracy: False for other scores of runs, such as mFR, from which no clean accuracy is subtracted.
+        notes: remarks on its values, a sentence each.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Setting:
     natural_set: str = ""
     direction: Direction = "higher"
     is_accuracy: bool = True
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,6 @@ def read_timm_results(path: Path, units: Sequence[str]) -> ModelTable:
         )
     columns: dict[str, PublicTable] = {}
     settings: dict[str, Setting] = {}
-    notes: list[str] = []
     for name, facts in sets.items():
         own = facts.same_classes if facts.same_classes and (folder / facts.same_classes).is_file() else ""
         clean = f"{name} clean" if own else "imagenet"
@@ -73,11 +72,11 @@ def read_timm_results(path: Path, units: Sequence[str]) -> ModelTable:
             facts.images,
             facts.shifted,
             natural_set=name,
+            notes=tuple(
+                f"{model} has no pair of accuracies on {name}: {reason}."
+                for model, reason in facts.absent.items()
+            ),
         )
-        notes += [
-            f"{model} has no pair of accuracies on {name}: {reason}."
-            for model, reason in facts.absent.items()
-        ]
     keys = list(dict.fromkeys(key for table in columns.values() for key in table.rows))
     # Clean results that belong to one set only come after those of all images.
     order = sorted(columns, key=lambda name: (settings[name].role != "clean", name != "imagenet"))
@@ -88,7 +87,6 @@ def read_timm_results(path: Path, units: Sequence[str]) -> ModelTable:
         values,
         _attributes(keys, columns.values()),
         (str(path),),
-        tuple(notes),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.stats.correlation import correlation_matrix, pearson
+
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
@@ -39,25 +41,15 @@ def row_correlations(matrix: Matrix, *, diagonal: bool = True) -> Matrix:
     candidate with itself.
     """
     if diagonal:
-        return column_correlations(matrix.T)
+        return correlation_matrix(matrix.T, matrix.T)[0]
     count = len(matrix)
     r = np.eye(count)
     for i in range(count):
         for j in range(i):
             others = [column for column in range(count) if column not in (i, j)]
-            r[i, j] = r[j, i] = column_correlations(matrix[np.ix_([i, j], others)].T)[0, 1]
+            correlation = pearson(matrix[i, others], matrix[j, others])
+            r[i, j] = r[j, i] = np.nan if correlation is None else correlation.r
     return r
-
-
-def column_correlations(table: Matrix) -> Matrix:
-    """Pearson's r of every pair of columns; NaN where a column is constant or has fewer than two values."""
-    if len(table) < 2:
-        return np.full((table.shape[1],) * 2, np.nan)
-    centred = table - table.mean(axis=0)
-    norms = np.sqrt((centred**2).sum(axis=0))
-    # Rounding leaves a constant column with a small norm.
-    norms[norms <= 1e-12 * np.maximum(1.0, np.abs(table).max(axis=0))] = np.nan
-    return np.asarray(np.clip((centred / norms).T @ (centred / norms), -1.0, 1.0))
 
 
 def pair_means(values: Matrix, labels: Sequence[int] | Labels) -> PairMeans:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.analysis.overlap.row_correlations import Matrix, column_correlations, pair_means
+from windtunnel.analysis.overlap.row_correlations import Matrix, pair_means
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted, listed
+from windtunnel.stats.correlation import correlation_matrix
 
 PUBLISHED_WITHIN = 0.67
 PUBLISHED_ACROSS = 0.10
@@ -110,9 +111,15 @@ def validate_categories(
     names = tuple(candidates[place] for place in kept)
     labels = np.array([categories[name] for name in names], np.int64)
     missing = tuple(name for name in categories if name not in names)
-    r = column_correlations(residuals[:, kept])
+    r, _ = correlation_matrix(residuals[:, kept], residuals[:, kept])
     means = pair_means(r, labels)
     if means.within is None or means.across is None:
+        if means.undefined:
+            raise UserError(
+                f"{counted(means.undefined, 'pair')} of candidates have no correlation, because the models "
+                f"do not differ in their residuals on {listed(_constant(residuals[:, kept], names), 6)}; give "
+                "models or runs with different results."
+            )
         raise UserError(
             f"The models have results on {counted(len(names), 'candidate')} of the categories "
             f"({listed(names, 6)}); two of one category and one of another are the minimum. Run the models "
@@ -133,6 +140,11 @@ def validate_categories(
         tuple(_within(r, labels, category) for category in sorted(set(labels.tolist()))),
         (*warnings, *_warnings(models)),
     )
+
+
+def _constant(residuals: Matrix, names: Sequence[str]) -> list[str]:
+    """The candidates on which all models have the same residual."""
+    return [name for name, column in zip(names, residuals.T, strict=True) if np.ptp(column) < 1e-12]
 
 
 def _within(r: Matrix, labels: np.ndarray[Any, Any], category: int) -> CategoryCorrelation:
