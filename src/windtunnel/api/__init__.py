@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
+    from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.public_placement import Placed as Placed
     from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
     from windtunnel.api.comparing import compare as compare
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
@@ -57,6 +59,9 @@ if TYPE_CHECKING:
     from windtunnel.api.running import run as run
     from windtunnel.api.running import run_models as run_models
     from windtunnel.api.scoring import score_predictions as score_predictions
+    from windtunnel.api.studying import PreparedStudy as PreparedStudy
+    from windtunnel.api.studying import overlap as overlap
+    from windtunnel.api.studying import prepare_study as prepare_study
     from windtunnel.api.units import Gallery as Gallery
     from windtunnel.api.units import GoldenDigest as GoldenDigest
     from windtunnel.api.units import WarmedUp as WarmedUp
@@ -86,6 +91,7 @@ _NAMES = {
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
+    "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.public_placement": ("Placed",),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
@@ -94,6 +100,7 @@ _NAMES = {
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.overlapping": ("overlap_of_accuracies",),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",
@@ -111,6 +118,7 @@ _NAMES = {
         "run_models",
     ),
     "windtunnel.api.scoring": ("score_predictions",),
+    "windtunnel.api.studying": ("PreparedStudy", "overlap", "prepare_study"),
     "windtunnel.api.units": (
         "Gallery",
         "GoldenDigest",

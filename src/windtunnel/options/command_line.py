@@ -7,6 +7,7 @@ from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
 from windtunnel.options.make import MakeOptions
+from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
 from windtunnel.options.show import ShowOptions
@@ -18,6 +19,7 @@ RECORDS = (
     DistanceOptions,
     DoctorOptions,
     ExplainOptions,
+    OverlapOptions,
     ShowOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
