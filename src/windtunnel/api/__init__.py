@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.benchmarks import SelectedBenchmark as SelectedBenchmark
     from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis as CategoryAnalysis
     from windtunnel.analysis.overlap.generation import DRAWS as DRAWS
+    from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
-    from windtunnel.api.overlap_sources import is_study as is_study
+    from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
@@ -74,6 +75,9 @@ if TYPE_CHECKING:
     from windtunnel.api.running import run as run
     from windtunnel.api.running import run_models as run_models
     from windtunnel.api.scoring import score_predictions as score_predictions
+    from windtunnel.api.studying import PreparedStudy as PreparedStudy
+    from windtunnel.api.studying import overlap as overlap
+    from windtunnel.api.studying import prepare_study as prepare_study
     from windtunnel.api.units import Gallery as Gallery
     from windtunnel.api.units import GoldenDigest as GoldenDigest
     from windtunnel.api.units import WarmedUp as WarmedUp
@@ -93,6 +97,7 @@ if TYPE_CHECKING:
     from windtunnel.models import load_model as load_model
     from windtunnel.report.files import Written as Written
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
+    from windtunnel.studies.stored_accuracies import is_study as is_study
 
 # The names of each module.
 _NAMES = {
@@ -105,6 +110,7 @@ _NAMES = {
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
+    "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.public_placement": ("Placed",),
     "windtunnel.analysis.overlap.benchmarks": ("RULES", "GeneratedBenchmarks", "SelectedBenchmark"),
     "windtunnel.analysis.overlap.category_analysis": ("CategoryAnalysis",),
@@ -125,8 +131,9 @@ _NAMES = {
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
-    "windtunnel.api.overlap_sources": ("is_study",),
+    "windtunnel.studies.stored_accuracies": ("is_study",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
+    "windtunnel.api.overlapping": ("overlap_of_accuracies",),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",
@@ -144,6 +151,7 @@ _NAMES = {
         "run_models",
     ),
     "windtunnel.api.scoring": ("score_predictions",),
+    "windtunnel.api.studying": ("PreparedStudy", "overlap", "prepare_study"),
     "windtunnel.api.units": (
         "Gallery",
         "GoldenDigest",

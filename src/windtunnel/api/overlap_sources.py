@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,13 @@ from windtunnel.analysis.overlap.accuracies import COLUMNS as ACCURACY_COLUMNS
 from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
 from windtunnel.analysis.overlap.scores import (
     OverlapMatrix,
+    Ratio,
     overlap_matrix,
     read_overlap,
     replicated_overlaps,
 )
 from windtunnel.core.errors import UserError
-
-ACCURACIES_FILE = "accuracies.csv"
+from windtunnel.studies.stored_accuracies import read_study
 
 Source = str | Path | OverlapMatrix | Accuracies
 
@@ -35,11 +36,6 @@ class Overlaps:
 
     matrix: OverlapMatrix
     replicates: NDArray[np.float64] | None
-
-
-def is_study(path: str | Path) -> bool:
-    """Whether a path is the folder of an overlap study with accuracies."""
-    return (Path(path) / ACCURACIES_FILE).is_file()
 
 
 def source_name(source: Source) -> str:
@@ -63,12 +59,8 @@ def read_overlaps(source: Source, replicates: int) -> Overlaps:
         return _of_accuracies(source, replicates)
     path = Path(source)
     if path.is_dir():
-        if not is_study(path):
-            raise UserError(
-                f"{path} has no {ACCURACIES_FILE}; give the folder of a finished overlap study, its "
-                "overlap.json, or a table of accuracies."
-            )
-        return _of_accuracies(read_accuracies(path / ACCURACIES_FILE), replicates)
+        matrix, accuracies = read_study(path)
+        return Overlaps(matrix, _replicates(accuracies, matrix, replicates))
     if not path.is_file():
         raise UserError(
             f"No such study: {path}. Give the folder of an overlap study, overlap.json, overlap.csv, or a "
@@ -85,6 +77,13 @@ def _is_accuracies(path: Path) -> bool:
 
 
 def _of_accuracies(accuracies: Accuracies, replicates: int) -> Overlaps:
-    # The replicates are those of the matrix's intervals, which decide which candidates are defined.
-    drawn = replicated_overlaps(accuracies)[:replicates] if replicates else None
-    return Overlaps(overlap_matrix(accuracies), drawn)
+    matrix = overlap_matrix(accuracies)
+    return Overlaps(matrix, _replicates(accuracies, matrix, replicates))
+
+
+def _replicates(accuracies: Accuracies, matrix: OverlapMatrix, count: int) -> NDArray[np.float64] | None:
+    """The first replicates of the matrix's intervals, all of which decide which candidates are defined."""
+    if not count:
+        return None
+    ratio = cast(Ratio, matrix.ratio or "clean")
+    return replicated_overlaps(accuracies, ratio=ratio, minimum_gain=matrix.minimum_gain)[:count]

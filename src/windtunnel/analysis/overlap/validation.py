@@ -117,8 +117,8 @@ def validate_categories(
         if means.undefined:
             raise UserError(
                 f"{counted(means.undefined, 'pair')} of candidates have no correlation, because the models "
-                f"do not differ in their residuals on {listed(_constant(residuals[:, kept], names), 6)}; give "
-                "models or runs with different results."
+                f"do not differ in their residuals on {listed(_constant(residuals[:, kept], names), 6)}; "
+                "give models or runs with different results."
             )
         raise UserError(
             f"The models have results on {counted(len(names), 'candidate')} of the categories "

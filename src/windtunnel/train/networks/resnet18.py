@@ -16,7 +16,7 @@ from windtunnel.core.networks import network
 WIDTHS = (64, 128, 256, 512)
 
 
-class BasicBlock(nn.Module):
+class BasicBlock(nn.Module):  # type: ignore[misc]  # torch is not checked
     """Two 3x3 convolutions and a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
