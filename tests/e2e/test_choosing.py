@@ -17,6 +17,9 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.overlap.accuracies import Accuracies
 from windtunnel.analysis.overlap.scores import OverlapMatrix
+from windtunnel.studies.model_predictions import ModelPredictions
+from windtunnel.studies.overlap_files import write_overlaps
+from windtunnel.studies.stored_accuracies import read_study
 from windtunnel.suites.suite_files import load_suite
 
 # Corruptions that help against each other; the last one gains nothing from its own training.
@@ -97,6 +100,29 @@ def test_a_table_a_folder_and_a_matrix_give_the_same_categories(table: Path, tmp
         of_matrix = windtunnel.find_categories(tmp_path / name)
         assert of_matrix.categories == of_table.categories
         assert of_matrix.stability is None
+
+
+def test_the_predictions_of_a_study_are_used_and_missing_ones_are_not(tmp_path: Path) -> None:
+    """Images are drawn for all models together only if the study's predictions are complete."""
+    generator = np.random.default_rng(0)
+    names, images = ("clean", *NAMES[:5]), 300
+    chances = np.where(np.eye(6, dtype=bool) | (np.arange(6) == 0), 0.9, 0.6)
+    drawn = generator.random((2, 1, 1, images)) * 0.5 + generator.random((2, 6, 6, images)) * 0.5
+    correct = drawn < chances[None, :, :, None]
+    accuracies = Accuracies.of_predictions(names[1:], (0, 1), correct)
+    write_overlaps(accuracies, tmp_path, "raw")
+    (tmp_path / "predictions").mkdir()
+    for seed in (0, 1):
+        for row, name in enumerate(names):
+            predicted = dict(zip(names, correct[seed, row], strict=True))
+            file = tmp_path / "predictions" / f"{row}-{seed}.json"
+            ModelPredictions.of("recipe", name, seed, predicted).write(file)
+    matrix, stored = read_study(tmp_path)
+    assert matrix.ratio == "raw"
+    assert stored.correct is not None
+    assert (stored.correct == correct).all()
+    file.write_text(file.read_text().replace('"seed": 1', '"seed": 2'))
+    assert read_study(tmp_path)[1].correct is None
 
 
 def test_the_command_prints_lines_json_and_csv(table: Path, windtunnel_command: Command) -> None:

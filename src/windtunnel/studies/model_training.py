@@ -20,8 +20,8 @@ from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 from windtunnel.models import load_model
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.studies.condition_images import stored_images
+from windtunnel.studies.model_predictions import ModelPredictions
 from windtunnel.studies.protocols import Protocol
-from windtunnel.studies.records import ModelPredictions
 from windtunnel.train.augmentation import Augmentation
 from windtunnel.train.checkpoints import read_history
 from windtunnel.train.loop import fit

@@ -38,10 +38,11 @@ from windtunnel.studies.condition_images import (
     remove_damaged,
     stored_images,
 )
+from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.model_training import ModelItem, ModelTraining
 from windtunnel.studies.overlap_files import write_overlaps
 from windtunnel.studies.protocols import Protocol
-from windtunnel.studies.records import STUDY, ModelPredictions, StudyRecipe, read_predictions
+from windtunnel.studies.records import STUDY, StudyRecipe
 
 # Libraries that determine the weights and predictions of models.
 LIBRARIES = ("windtunnel", "torch", "numpy", "opencv-python-headless", "onnxruntime")

@@ -1,18 +1,15 @@
-"""Records of a study's folder: its recipe, and the correct predictions of each model."""
+"""The recipe of a study's folder."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.conditions import digest
-from windtunnel.core.locations import Location
-from windtunnel.core.records import Record, RecordError, read_record
-from windtunnel.store.atomic_files import write_whole
+from windtunnel.core.records import Record
 from windtunnel.store.recipe_folder import FolderKind
 from windtunnel.train.records import MixRecord, PreprocessRecord, SettingsRecord, TrainingData
 
@@ -56,54 +53,6 @@ class StudyRecipe(Record, frozen=True):
     def digest(self) -> str:
         """128 bits over the canonical JSON of the recipe."""
         return digest(self.to_json())
-
-
-class ModelPredictions(Record, frozen=True):
-    """Which test images a model predicts correctly.
-
-    Attributes:
-        recipe: digest of the study's recipe.
-        trained_on, seed: the model.
-        images: number of test images.
-        correct: by condition, one bit per image, packed as by `numpy.packbits`.
-    """
-
-    recipe: str
-    trained_on: str
-    seed: int
-    images: int
-    correct: dict[str, bytes]
-
-    @classmethod
-    def of(
-        cls, recipe: str, trained_on: str, seed: int, correct: dict[str, NDArray[np.bool_]]
-    ) -> ModelPredictions:
-        """The record of correct and wrong predictions."""
-        images = len(next(iter(correct.values())))
-        packed = {name: np.packbits(values).tobytes() for name, values in correct.items()}
-        return cls(recipe, trained_on, seed, images, packed)
-
-    def unpacked(self, condition: str) -> NDArray[np.bool_]:
-        """Whether the prediction of every image is correct."""
-        bits = np.unpackbits(np.frombuffer(self.correct[condition], np.uint8), count=self.images)
-        return bits.astype(bool)
-
-    def write(self, path: Location) -> None:
-        """Write the record with a digest of its content."""
-        content = self.to_json()
-        text = json.dumps({"digest": digest(content), **content}, indent=1) + "\n"
-        write_whole(path, text.encode())
-
-
-def read_predictions(path: Location) -> ModelPredictions | None:
-    """The predictions in a file; None if there is no file, or if its content is damaged."""
-    try:
-        content = json.loads(path.read_bytes())
-        if content.pop("digest") != digest(content):
-            return None
-        return read_record(content, ModelPredictions)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecordError):
-        return None
 
 
 def array_digest(values: NDArray[np.uint8]) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
 from windtunnel.analysis.overlap.scores import OverlapMatrix, overlap_matrix, read_overlap
 from windtunnel.core.errors import UserError
+from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.overlap_files import ACCURACIES_FILE, JSON_FILE
-from windtunnel.studies.records import ModelPredictions, read_predictions
 
 PREDICTIONS = "predictions"
 
