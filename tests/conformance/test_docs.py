@@ -59,7 +59,10 @@ def test_commands_options_and_suites_exist(page: str) -> None:
     text = OTHER_PROGRAMS.sub("", (DOCS / page).read_text())
     commands = every_command(cli.cli)
     options = {
-        option for command in commands.values() for parameter in command.params for option in parameter.opts
+        option
+        for command in commands.values()
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
     }
     assert set(re.findall(r"`[^`]*?(--[a-z][a-z-]*)", text)) <= options | {"--help"}
     own = re.findall(r'^name = "([a-z-]+)"', text, re.MULTILINE)  # suites that the page declares

@@ -91,7 +91,9 @@ def generate_command(study: str, out: str | None, as_json: bool, **options: Any)
     ]
     if generated.ended:
         ended = counted(generated.ended, "benchmark ends", "benchmarks end")
-        lines.append(("note", f"{ended} before {options['substitutions']} substitutions: none is possible"))
+        lines.append(
+            ("note", f"{ended} before {options['substitutions']} substitutions; no other is allowed")
+        )
     if out:
         lines.append(("written", out))
     print_lines(Console(stderr=True), lines)

@@ -46,13 +46,12 @@ def suite_text(name: str, about: str, groups: Mapping[str, Sequence[str]], note:
             levels.setdefault(unit, set()).update({int(level)} if colon and level.isdecimal() else ())
     lines.append("]")
     graded = {unit: sorted(of_unit) for unit, of_unit in levels.items() if of_unit}
-    if graded:
-        lines.append(f"levels = {sorted({level for of_unit in graded.values() for level in of_unit})}")
-        lines.append(f"metrics = {json.dumps(METRICS)}")
-        lines.append("[unit_levels]")
-        lines += [f"{_string(unit)} = {of_unit}" for unit, of_unit in graded.items()]
-    else:
-        lines.append(f"metrics = {json.dumps(METRICS)}")
+    every = sorted({level for of_unit in graded.values() for level in of_unit})
+    other = {unit: of_unit for unit, of_unit in graded.items() if of_unit != every}
+    lines += [f"levels = {every}"] if every else []
+    lines.append(f"metrics = {json.dumps(METRICS)}")
+    if other:
+        lines += ["[unit_levels]", *(f"{_string(unit)} = {of_unit}" for unit, of_unit in other.items())]
     return "\n".join(lines) + "\n"
 
 
