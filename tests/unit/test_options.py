@@ -18,9 +18,11 @@ from windtunnel.core.errors import UserError
 from windtunnel.options import (
     DistanceOptions,
     DoctorOptions,
+    EffectiveRobustnessOptions,
     ExplainOptions,
     MakeOptions,
     Options,
+    PredictivityOptions,
     RunOptions,
     ScoreOptions,
     ShowOptions,
@@ -41,6 +43,8 @@ RECORDS: dict[str, tuple[type[Options], set[str]]] = {
     "doctor": (DoctorOptions, {"model", "data", "write", "as_json"}),
     "explain": (ExplainOptions, {"model", "image", "target", "out", "as_json"}),
     "show": (ShowOptions, {"unit", "out"}),
+    "predictivity": (PredictivityOptions, {"tables", "as_json", "as_csv"}),
+    "effective-robustness": (EffectiveRobustnessOptions, {"tables", "as_json", "as_csv"}),
 }
 
 
@@ -103,6 +107,8 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.distance, DistanceOptions),
         (windtunnel.doctor, DoctorOptions),
         (windtunnel.explain, ExplainOptions),
+        (windtunnel.predictivity, PredictivityOptions),
+        (windtunnel.effective_robustness, EffectiveRobustnessOptions),
     ):
         names = set(inspect.signature(verb).parameters)
         assert "options" in names and not names & {field.name for field in record.fields()}

@@ -56,7 +56,7 @@ def predictivity(
     chosen = options.with_changes(changes)
     include_files(chosen.include)
     out = check_html(chosen.out)
-    table = _table(tables, chosen.unit, chosen.clean, chosen.ignore, chosen.score, chosen.exclude)
+    table = _table(tables, chosen.unit, chosen.clean, chosen.ignore, chosen.scores, chosen.exclude)
     question = question_of(table, chosen.synthetic, chosen.natural)
     found = measure_predictivity(table, question, by=chosen.by or "", seed=chosen.seed)
     found = replace(found, notes=tuple(map(spelled, found.notes)))

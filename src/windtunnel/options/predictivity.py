@@ -42,8 +42,9 @@ class PredictivityOptions(Options):
         help="Resample families of models: a column of the table, or `prefix` for the letters of a name.",
         metavar="COLUMN",
     )
-    score: Sequence[str] = option_field(
+    scores: Sequence[str] = option_field(
         default=(),
+        flag_name="score",
         help="A score used in place of a drop: a metric of the runs (mfr), or a column as in mFR:lower.",
         metavar="METRIC|COLUMN:lower",
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
-
-import numpy as np
 
 from windtunnel.analysis.model_tables.csv_rows import csv_rows
 from windtunnel.analysis.model_tables.recognised_names import clean_column
@@ -57,18 +55,15 @@ def read_tables(
     if not sources:
         raise UserError("No table is given; give run folders, a CSV file, or a folder of timm's results.")
     directions = dict(_score_direction(text) for text in scores)
-    columns = [name for name in directions if metric_of(metric_named(name)) is None]
-    metrics = [name for name in directions if name not in columns]
+    metrics = [name for name in directions if metric_of(metric_named(name))]
     runs = [source for source in sources if isinstance(source, ScoredRun) or _is_run(Path(source))]
     files = [Path(source) for source in sources if not isinstance(source, ScoredRun) and source not in runs]
-    tables = [_read_file(path, units, [*ignored, *directions]) for path in files]
-    if columns:
-        tables = [_with_scores(table, path, directions) for table, path in zip(tables, files, strict=True)]
+    tables = [_read_file(path, units, ignored, directions) for path in files]
     if runs:
         scored = [run if isinstance(run, ScoredRun) else ScoredRun(run) for run in runs]
         tables.append(runs_table(scored, metrics))
     table = _with_clean(join_tables(tables), clean)
-    absent = [name for name in directions if metric_named(name) not in table.names]
+    absent = [name for name in directions if not {name, metric_named(name)} & set(table.names)]
     if absent:
         raise unknown_name("score", absent[0], {*table.names, *METRICS.names()})
     if len(table.models) < FEWEST_MODELS:
@@ -83,7 +78,9 @@ def _is_run(path: Path) -> bool:
     return (path / RECIPE_FILE).is_file()
 
 
-def _read_file(path: Path, units: Sequence[str], ignored: Sequence[str]) -> ModelTable:
+def _read_file(
+    path: Path, units: Sequence[str], ignored: Sequence[str], scores: Mapping[str, Direction]
+) -> ModelTable:
     """The table at a path, by its content."""
     if is_timm_folder(path):
         return read_timm_results(path, units)
@@ -101,26 +98,7 @@ def _read_file(path: Path, units: Sequence[str], ignored: Sequence[str]) -> Mode
         return read_robustbench(path, rows, units, ignored)
     if is_timm_header(rows[0]):
         return read_timm_results(path, units)
-    return read_wide_csv(path, rows, units, ignored)
-
-
-def _with_scores(table: ModelTable, path: Path, directions: dict[str, Direction]) -> ModelTable:
-    """The table with columns of scores that are no accuracies."""
-    rows = csv_rows(path)
-    header = rows[0]
-    added = [name for name in directions if name in header]
-    if not added:
-        return table
-    values = np.array([[float(row[header.index(name)] or "nan") for name in added] for row in rows[1:]])
-    settings = [
-        Setting(name, "synthetic", table=path.stem, direction=directions[name], is_accuracy=False)
-        for name in added
-    ]
-    return replace(
-        table,
-        settings=(*table.settings, *settings),
-        values=np.hstack([table.values, values]),
-    )
+    return read_wide_csv(path, rows, units, ignored, scores)
 
 
 def _score_direction(text: str) -> tuple[str, Direction]:
@@ -131,8 +109,8 @@ def _score_direction(text: str) -> tuple[str, Direction]:
     metric = metric_of(metric_named(text))
     if metric is None or metric.direction == "none":
         raise UserError(
-            f"{option('score', [text])} does not say whether lower or higher is better; write "
-            f"{option('score', [f'{text}:lower'])} or {option('score', [f'{text}:higher'])}."
+            f"{option('scores', [text])} does not say whether lower or higher is better; write "
+            f"{option('scores', [f'{text}:lower'])} or {option('scores', [f'{text}:higher'])}."
         )
     return text, metric.direction
 

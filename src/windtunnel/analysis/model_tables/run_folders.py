@@ -15,6 +15,7 @@ from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PM_0
 from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.published.natural_sets import natural_sets
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def runs_table(runs: Sequence[ScoredRun], metrics: Sequence[str] = ()) -> ModelT
 def _accuracies(run: ScoredRun, prefix: str) -> Iterator[Cell]:
     suite = run.recipe.suite.name
     if run.frame_sets is not None:
-        clean = f"{run.natural.set} {PM_0}" if run.natural else PM_0
+        clean = f"{_set_name(run)} {PM_0}"
         for score in score_run(run, ["pm_k"]):
-            name = f"{run.natural.set} {score.condition}" if run.natural else score.condition
+            name = f"{_set_name(run)} {score.condition}"
             role: Role = "clean" if score.condition == PM_0 else "natural"
             own = "" if role == "clean" else clean
             setting = Setting(name, role, own, "same", score.n, suite, natural_set=_natural_name(run))
@@ -101,12 +102,11 @@ def _natural_cells(run: ScoredRun, errors: dict[str, Score], suite: str) -> Iter
     shifted, clean = parts.get("shifted", ""), parts.get("clean", "")
     if shifted not in errors:
         return
-    own = f"{shifted} clean" if clean in errors else ""
+    name = shifted if _natural_name(run) else _set_name(run)
+    own = f"{name} clean" if clean in errors else ""
     if own:
         yield Cell(Setting(own, "clean", "", "same", errors[clean].n, suite), 1 - errors[clean].value)
-    setting = Setting(
-        shifted, "natural", own, "same", errors[shifted].n, suite, natural_set=_natural_name(run)
-    )
+    setting = Setting(name, "natural", own, "same", errors[shifted].n, suite, natural_set=_natural_name(run))
     yield Cell(setting, 1 - errors[shifted].value)
 
 
@@ -119,7 +119,7 @@ def _other_scores(run: ScoredRun, metrics: Sequence[str], prefix: str) -> Iterat
             continue
         if declared.direction == "none":
             raise UserError(
-                f"{option('score', [asked])}: neither lower nor higher {name} is better, so it ranks no "
+                f"{option('scores', [asked])}: neither lower nor higher {name} is better, so it ranks no "
                 "models; give a metric with a direction."
             )
         for score in score_run(run, [name]):
@@ -137,7 +137,14 @@ def _other_scores(run: ScoredRun, metrics: Sequence[str], prefix: str) -> Iterat
 
 
 def _natural_name(run: ScoredRun) -> str:
-    return run.natural.set if run.natural else ""
+    """The published natural set of a run; "" for a user's own images."""
+    natural = natural_sets()[run.natural.set] if run.natural else None
+    return natural.name if natural and natural.layout not in ("own", "frames") else ""
+
+
+def _set_name(run: ScoredRun) -> str:
+    """The natural set, or the name of a user's own data, so that several own sets are told apart."""
+    return _natural_name(run) or run.info.data.name
 
 
 def _benchmark(run: ScoredRun) -> tuple[str, str]:
