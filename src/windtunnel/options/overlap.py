@@ -17,7 +17,7 @@ class OverlapOptions(Options):
     """The options of `overlap`."""
 
     candidates: Sequence[str] = option_field(
-        default=("imagenet-c",),
+        default=(),
         help="A corruption, or a suite for all its corruptions; may be repeated. Default imagenet-c.",
         metavar="SUITE|UNIT[:SEVERITY]",
     )

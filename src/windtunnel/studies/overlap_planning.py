@@ -30,6 +30,7 @@ from windtunnel.train.records import MixRecord, SettingsRecord
 from windtunnel.train.training_recipe import preprocess_record, training_data
 from windtunnel.train.views import labelled, readable
 
+DEFAULT_CANDIDATES = ("imagenet-c",)
 # The largest share of test images that may be training images as well; more is a mistake.
 SHARED_LIMIT = 0.01
 MOST_LISTED = 3
@@ -48,7 +49,9 @@ def plan_study(
     """
     folder = local_path(out, "folder of a study")
     protocol = load_protocol(options.protocol).changed(options.network, options.epochs)
-    conditions = study_conditions(options.candidates, options.severity, protocol.side_px)
+    conditions = study_conditions(
+        options.candidates or DEFAULT_CANDIDATES, options.severity, protocol.side_px
+    )
     check_deterministic(conditions, [protocol.preprocess.geometry])
     train_data, test_data = open_dataset(train), open_dataset(test)
     for dataset in (train_data, test_data):

@@ -59,18 +59,22 @@ class MixRecord(Record, frozen=True):
 class AugmentationRecord(Record, frozen=True):
     """How often an epoch contains each image, clean and corrupted."""
 
-    corruptions: tuple[str, ...] = ()
-    clean_copies: int = 1
-    corrupted_copies: int = 0
+    corruptions: tuple[str, ...]
+    clean_copies: int
+    corrupted_copies: int
     conditions: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class TrainingRecipe(Record, frozen=True):
-    """Everything that determines a training."""
+    """Everything that determines a training.
+
+    Attributes:
+        augmentation: None if every epoch has each image once, clean.
+    """
 
     module: ModuleRecord
     data: TrainingData
     preprocess: PreprocessRecord
     settings: SettingsRecord
     mix: MixRecord
-    augmentation: AugmentationRecord = AugmentationRecord()
+    augmentation: AugmentationRecord | None = None

@@ -79,8 +79,10 @@ def preprocess_record(preprocess: Preprocess) -> PreprocessRecord:
     return PreprocessRecord(geometry.record(), preprocess.tensor.record(), geometry.assets())
 
 
-def augmentation_record(augmentation: Augmentation, side_px: int) -> AugmentationRecord:
-    """The record of an augmentation; the digests identify the corruptions' definitions."""
+def augmentation_record(augmentation: Augmentation, side_px: int) -> AugmentationRecord | None:
+    """The record of an augmentation, None for none; the digests identify the corruptions' definitions."""
+    if augmentation == Augmentation():
+        return None
     conditions = augmentation.conditions(side_px)
     return msgspec.structs.replace(
         record_of(augmentation, AugmentationRecord),
