@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from windtunnel.core.errors import UserError
+from windtunnel.corruptions import SEVERITIES
 from windtunnel.suites.units import check_unit
 
 METRICS = ("top1_error", "top5_error", "mean_error", "residual_robustness")
@@ -47,8 +48,10 @@ def suite_text(name: str, about: str, groups: Mapping[str, Sequence[str]], note:
     lines.append("]")
     graded = {unit: sorted(of_unit) for unit, of_unit in levels.items() if of_unit}
     every = sorted({level for of_unit in graded.values() for level in of_unit})
+    if len(graded) < len(levels):
+        every = list(SEVERITIES)  # of the others; a unit with one strength has none
     other = {unit: of_unit for unit, of_unit in graded.items() if of_unit != every}
-    lines += [f"levels = {every}"] if every else []
+    lines += [f"levels = {every}"] if graded else []
     lines.append(f"metrics = {json.dumps(METRICS)}")
     if other:
         lines += ["[unit_levels]", *(f"{_string(unit)} = {of_unit}" for unit, of_unit in other.items())]
