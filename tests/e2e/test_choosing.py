@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -283,7 +284,8 @@ def test_the_page_answers_what_a_benchmark_should_contain(
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "What should my benchmark contain?" in text
-    assert f"{SAME[0]} and {SAME[1]} (" in text
+    assert "1 pair overlaps by more than 0.8; one corruption of each is nearly enough." in text
+    assert re.search(rf">{SAME[0]}</td>\s*<td[^>]*>{SAME[1]}</td>", text)
     assert f"Nothing else covers {ALONE} (at most 0.0" in text
     assert f"Nothing can be said about {USELESS}:" in text
     assert "The intervals are over 3 seeds and 4,000 images." in text

@@ -7,6 +7,7 @@ from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.core.wording import counted, listed
 
 RECOMMENDED_HEADER = ("category", "recommended", "their mean overlap", "whole category", "corruptions")
+REDUNDANT_HEADER = ("corruption", "other", "overlap", "95 % interval")
 SHOWN = 12
 
 
@@ -42,23 +43,27 @@ def contents_sentence(advice: Advice) -> str:
     return sentence
 
 
-def redundancy_sentences(advice: Advice) -> list[str]:
-    """Pairs that measure nearly the same."""
-    if not advice.redundant:
-        return [f"No two corruptions overlap by more than {REDUNDANT:g}: none is redundant by that measure."]
-    sure = sum(pair.low is not None and pair.low > REDUNDANT for pair in advice.redundant)
-    pairs = [_pair_text(pair) for pair in advice.redundant]
-    overlap = "overlaps" if len(pairs) == 1 else "overlap"
-    sentences = [
-        f"{counted(len(pairs), 'pair')} {overlap} by more than {REDUNDANT:g}; one corruption of each is "
-        f"nearly enough: {listed(pairs, SHOWN)}."
+def redundancy_sentence(advice: Advice) -> str:
+    """How many pairs measure nearly the same, and how many of them surely."""
+    count = len(advice.redundant)
+    if not count:
+        return f"No two corruptions overlap by more than {REDUNDANT:g}: none is redundant by that measure."
+    overlap = "overlaps" if count == 1 else "overlap"
+    sentence = (
+        f"{counted(count, 'pair')} {overlap} by more than {REDUNDANT:g}; one corruption of each is nearly "
+        "enough."
+    )
+    if any(pair.low is not None for pair in advice.redundant):
+        sure = sum(pair.low is not None and pair.low > REDUNDANT for pair in advice.redundant)
+        sentence += f" The whole interval is above {REDUNDANT:g} for {sure} of {count}."
+    return sentence
+
+
+def redundancy_table(advice: Advice) -> list[list[str]]:
+    """A row per redundant pair, the largest overlap first."""
+    return [
+        [pair.first, pair.second, f"{pair.overlap:.2f}", _interval(pair).strip()] for pair in advice.redundant
     ]
-    if sure < len(pairs) and any(pair.low is not None for pair in advice.redundant):
-        sentences.append(
-            f"Of these, {sure} {'is' if sure == 1 else 'are'} above {REDUNDANT:g} with the whole interval; "
-            "the others may be below."
-        )
-    return sentences
 
 
 def coverage_sentences(advice: Advice) -> list[str]:
@@ -159,10 +164,6 @@ def _validation_sentences(analysis: CategoryAnalysis) -> list[str]:
             f"p = {validation.p:.2g}."
         ]
     return []
-
-
-def _pair_text(pair: Pair) -> str:
-    return f"{pair.first} and {pair.second} ({pair.overlap:.2f}{_interval(pair)})"
 
 
 def _interval(pair: Pair) -> str:

@@ -23,11 +23,13 @@ from windtunnel.report.category_tables import (
 )
 from windtunnel.report.overlap_advice import (
     RECOMMENDED_HEADER,
+    REDUNDANT_HEADER,
     contents_sentence,
     coverage_sentences,
     open_questions,
     recommended_table,
-    redundancy_sentences,
+    redundancy_sentence,
+    redundancy_table,
 )
 from windtunnel.report.overlap_figures import dendrogram_figure, overlap_map, together_map
 from windtunnel.report.page import render_page
@@ -57,7 +59,8 @@ def render_overlap_study(analysis: CategoryAnalysis, name: str) -> str:
         each=max(len(recommendation.chosen) for recommendation in advice.recommended),
         smallest=min(recommendation.size for recommendation in advice.recommended),
         k=analysis.categories.k,
-        redundancy=redundancy_sentences(advice),
+        redundancy=redundancy_sentence(advice),
+        redundant=(REDUNDANT_HEADER, redundancy_table(advice)),
         coverage=coverage_sentences(advice),
         open_questions=open_questions(analysis, advice),
         members=(MEMBER_HEADER, member_table(analysis)),
