@@ -21,6 +21,7 @@ from windtunnel.options import (
     ExplainOptions,
     MakeOptions,
     Options,
+    OverlapOptions,
     RunOptions,
     ScoreOptions,
     ShowOptions,
@@ -40,6 +41,7 @@ RECORDS: dict[str, tuple[type[Options], set[str]]] = {
     "distance": (DistanceOptions, {"a", "b", "features", "as_json"}),
     "doctor": (DoctorOptions, {"model", "data", "write", "as_json"}),
     "explain": (ExplainOptions, {"model", "image", "target", "out", "as_json"}),
+    "overlap": (OverlapOptions, {"subject", "out", "as_json", "as_csv", "console"}),
     "show": (ShowOptions, {"unit", "out"}),
 }
 
@@ -103,6 +105,7 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.distance, DistanceOptions),
         (windtunnel.doctor, DoctorOptions),
         (windtunnel.explain, ExplainOptions),
+        (windtunnel.overlap, OverlapOptions),
     ):
         names = set(inspect.signature(verb).parameters)
         assert "options" in names and not names & {field.name for field in record.fields()}

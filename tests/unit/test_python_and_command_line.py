@@ -70,7 +70,7 @@ def calls(root: Path) -> Iterator[tuple[Path, ast.Call]]:
 def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     """Every `option("name", value)` in the source is an option of a command, of the right kind."""
     known: dict[str, list[click.Parameter]] = {}
-    for command in ("run", "make", "gate", "score", "distance", "doctor", "explain", "show"):
+    for command in ("run", "make", "gate", "score", "distance", "doctor", "explain", "overlap", "show"):
         for parameter in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
             known.setdefault(str(parameter.name), []).append(parameter)
     seen = set()

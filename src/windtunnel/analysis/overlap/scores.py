@@ -219,7 +219,7 @@ def _check(accuracies: Accuracies, ratio: str, minimum_gain: float) -> None:
     if ratio not in RATIOS:
         raise UserError(f"{option('ratio')} is '{ratio}'; give {' or '.join(RATIOS)}.")
     if not 0 < minimum_gain < math.inf:
-        raise UserError(f"{option('minimum_gain')} is {minimum_gain}; give a number above 0, such as 0.02.")
+        raise UserError(f"minimum_gain is {minimum_gain}; give a number above 0, such as 0.02.")
     if ratio == "clean" and not accuracies.accuracy[:, :, 0].all():
         number, row = np.argwhere(accuracies.accuracy[:, :, 0] == 0)[0]
         raise UserError(
