@@ -37,6 +37,7 @@ NAMES = {
     "model-kinds": "[linear]",
     "layouts": "labels-json",
     "executors": "[threads]",
+    "networks": "[pooled]",
     "sections": "[class-balance]",
 }
 TESTS = (

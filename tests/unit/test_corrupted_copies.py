@@ -96,10 +96,8 @@ def test_draws_depend_on_seed_epoch_and_image(data: ArrayDataset) -> None:
         (lambda: Augmentation(("fog:x",), corrupted_copies=1), "write fog:3"),
         (lambda: Augmentation(("fgo:3",), corrupted_copies=1), "Did you mean fog"),
         (lambda: Augmentation("fog:3", corrupted_copies=1), "a tuple of names"),  # type: ignore[arg-type]
-        (lambda: Settings(schedule="steps"), "'steps' needs epochs"),
-        (lambda: Settings(drop_after=(3,)), "'cosine' takes none"),
-        (lambda: Settings(schedule="steps", drop_after=(0,)), "a tuple of epochs"),
-        (lambda: Settings(schedule="linear"), "'cosine' or 'steps'"),  # type: ignore[arg-type]
+        (lambda: Settings(drop_after=(0,)), "a tuple of epochs"),
+        (lambda: Settings(drop_after=20), "a tuple of epochs"),  # type: ignore[arg-type]
     ],
 )
 def test_mistakes_get_one_line(make: Any, words: str) -> None:
@@ -127,14 +125,14 @@ def test_another_augmentation_is_another_training_and_none_is_not_written(
 
     train(Augmentation(), "usual")
     assert "augmentation" not in (tmp_path / "usual" / "training.json").read_text()
-    assert "schedule" not in (tmp_path / "usual" / "training.json").read_text()
+    assert "drop_after" not in (tmp_path / "usual" / "training.json").read_text()
     train(Augmentation(("fog:3",), corrupted_copies=1), "fog")
     with pytest.raises(UserError, match=r"different augmentation"):
         train(Augmentation(("fog:4",), corrupted_copies=1), "fog")
 
 
 def test_schedules() -> None:
-    steps = Settings(epochs=40, schedule="steps", drop_after=(20, 30), reset_momentum=True)
+    steps = Settings(epochs=40, drop_after=(20, 30), reset_momentum=True)
     rates = [steps.learning_rate_at(number, 0, 100) for number in (0, 19, 20, 29, 30, 39)]
     assert rates == pytest.approx([0.1, 0.1, 0.01, 0.01, 0.001, 0.001])
     assert [number for number in range(40) if steps.resets_momentum_before(number)] == [20, 30]
@@ -196,7 +194,7 @@ def test_momentum_starts_again(data: ArrayDataset, tmp_path: Path) -> None:
         fit(module, data, tmp_path / out, preprocess=preprocess, settings=settings)
         return module[1].weight.detach().clone()
 
-    steps = Settings(epochs=2, batch=10, schedule="steps", drop_after=(1,), learning_rate=0.01)
+    steps = Settings(epochs=2, batch=10, drop_after=(1,), learning_rate=0.01)
     kept = weights(steps, "kept")
     reset = weights(replace(steps, reset_momentum=True), "reset")
     none = weights(replace(steps, momentum=0.0), "none")

@@ -42,7 +42,6 @@ class SettingsRecord(Record, frozen=True):
     area: tuple[float, float]
     mirror: bool
     seed: int
-    schedule: str = "cosine"
     drop_after: tuple[int, ...] = ()
     reset_momentum: bool = False
 

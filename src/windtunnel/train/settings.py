@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.imaging.crops import AREA, Area
-
-Schedule = Literal["cosine", "steps"]
 
 # The numeric settings, with the smallest allowed value of each.
 LEAST: tuple[tuple[str, int, Any], ...] = (
@@ -34,8 +32,8 @@ class Settings:
         area: the smallest and largest share of an image's area for random crops.
         mirror: whether half of the images are mirrored; not for text and digits.
         seed: seed of crops, order, mixing and corruptions; the caller initialises the module's weights.
-        schedule: the learning rate follows a `cosine` to 0, or is divided by ten in `steps`.
-        drop_after: the epochs after which `steps` divides it.
+        drop_after: the epochs after which the learning rate is divided by ten; without any, it follows a
+            cosine to 0.
         reset_momentum: whether momentum starts again at 0 after each division.
     """
 
@@ -47,7 +45,6 @@ class Settings:
     area: Area = AREA
     mirror: bool = True
     seed: int = 0
-    schedule: Schedule = "cosine"
     drop_after: tuple[int, ...] = ()
     reset_momentum: bool = False
 
@@ -63,20 +60,13 @@ class Settings:
             raise UserError(f"area is {self.area!r}; give two shares, such as {AREA}.")
         if not 0 < self.area[0] <= self.area[1] <= 1:
             raise UserError(f"area is {self.area}; give two shares between 0 and 1, the smaller first.")
-        if self.schedule not in get_args(Schedule):
-            raise UserError(f"schedule is {self.schedule!r}; give 'cosine' or 'steps'.")
         given = self.drop_after
         if not isinstance(given, list | tuple) or any(type(epoch) is not int or epoch < 1 for epoch in given):
             raise UserError(f"drop_after is {given!r}; give a tuple of epochs, such as (20, 30).")
-        if bool(given) is not (self.schedule == "steps"):
-            raise UserError(
-                f"schedule is {self.schedule!r} and drop_after is {given!r}; 'steps' needs epochs, and "
-                "'cosine' takes none."
-            )
 
     def learning_rate_at(self, epoch: int, step: int, steps: int) -> float:
         """The learning rate in a step of an epoch of that many steps, all counted from 0."""
-        if self.schedule == "steps":
+        if self.drop_after:
             return self.learning_rate * 0.1 ** sum(epoch >= drop for drop in self.drop_after)
         share = (epoch * steps + step) / (self.epochs * steps)
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
