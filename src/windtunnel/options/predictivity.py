@@ -52,7 +52,7 @@ class PredictivityOptions(Options):
         default=(), help="A column of a CSV file to leave out.", metavar="COLUMN"
     )
     exclude: Sequence[str] = option_field(
-        default=(), help="Leave out models whose name matches a pattern such as 'test_*'.", metavar="PATTERN"
+        default=(), help="Leave out models whose name matches a pattern such as 'debug*'.", metavar="PATTERN"
     )
     seed: int = option_field(default=0, help="Seed of the bootstrap and of permutations.")
     out: str | Path | None = option_field(
