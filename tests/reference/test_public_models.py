@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
+from windtunnel.analysis.effective_robustness import above_fit
 from windtunnel.analysis.public_models import (
-    Fit,
-    fit_logits,
     join_tables,
     known_tables,
     public_field,
     read_table,
 )
-from windtunnel.analysis.public_placement import above_line
 from windtunnel.analysis.shifts import Share
 from windtunnel.core.errors import UserError
+from windtunnel.stats.accuracy_fits import Fit, fit_accuracies
 
 HEADER = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation"
 # Clean odds 1, 3, 9, 99 and 3; shifted odds are their squares over 9, but for small at 288 pixels.
@@ -83,7 +82,7 @@ def test_pairs_are_of_the_same_model_at_the_same_size(folder: Path) -> None:
 
 def test_the_line_worked_by_hand() -> None:
     """Odds 1, 3, 9 become 1/9, 1, 9: logit = 2 logit - ln 9, a perfect line."""
-    fit = fit_logits([0.5, 0.75, 0.9], [0.1, 0.5, 0.9])
+    fit = fit_accuracies([0.5, 0.75, 0.9], [0.1, 0.5, 0.9])
     assert fit is not None
     assert fit.slope == pytest.approx(2)
     assert fit.intercept == pytest.approx(-math.log(9))
@@ -104,11 +103,11 @@ def test_the_line_is_scipys(folder: Path) -> None:
 
 
 def test_accuracies_without_a_logit_are_counted_and_left_out() -> None:
-    fit = fit_logits([0.5, 0.75, 0.9, 0.6, 1.0], [0.1, 0.5, 0.9, 0.0, 0.9])
+    fit = fit_accuracies([0.5, 0.75, 0.9, 0.6, 1.0], [0.1, 0.5, 0.9, 0.0, 0.9])
     assert fit is not None
     assert (fit.n, fit.left_out) == (3, 2)
-    assert fit_logits([0.5, 0.6, 0.0], [0.1, 0.2, 0.3]) is None
-    assert fit_logits([0.5, 0.5, 0.5], [0.1, 0.2, 0.3]) is None
+    assert fit_accuracies([0.5, 0.6, 0.0], [0.1, 0.2, 0.3]) is None
+    assert fit_accuracies([0.5, 0.5, 0.5], [0.1, 0.2, 0.3]) is None
 
 
 def test_the_network_that_filtered_is_told_by_name(tmp_path: Path) -> None:
@@ -179,13 +178,13 @@ def test_above_the_line_is_as_unsure_as_both_accuracies() -> None:
     same = Fit(1.0, 0.0, 1.0, 10, 0)  # gives the clean accuracy itself: the difference of two shares
     clean, shifted = Share(0.8, 0.76, 0.83, 100), Share(0.6, 0.57, 0.64, 100)
     # -20 less sqrt(3^2 + 3^2) and plus sqrt(4^2 + 4^2), by hand.
-    line, above = above_line(clean, shifted, same)
+    line, above = above_fit(clean, shifted, same)
     assert line == pytest.approx(0.8)
     assert above is not None and (above.value, above.low, above.high) == pytest.approx(
         (-0.2, -0.2 - 0.03 * 2**0.5, -0.2 + 0.04 * 2**0.5)
     )
-    assert above_line(Share(1.0, 0.9, 1.0, 20), shifted, same) == (None, None)
-    assert above_line(clean, shifted, None) == (None, None)
+    assert above_fit(Share(1.0, 0.9, 1.0, 20), shifted, same) == (None, None)
+    assert above_fit(clean, shifted, None) == (None, None)
 
 
 def test_above_the_line_knows_no_edge_of_the_plot() -> None:
@@ -194,7 +193,7 @@ def test_above_the_line_knows_no_edge_of_the_plot() -> None:
     # The line itself goes on to 0 and to 1, rising or falling.
     for fit, ends in ((same, (0.0, 1.0)), (Fit(-1.0, 0.0, -1.0, 10, 0), (1.0, 0.0))):
         assert (fit.shifted_at(0.0), fit.shifted_at(1.0)) == ends
-    _, above = above_line(Share(0.0005, 0.0, 0.001, 2000), sure, same)
+    _, above = above_fit(Share(0.0005, 0.0, 0.001, 2000), sure, same)
     assert above is not None and above.high == pytest.approx(0.1 - 0.0005 + 0.0005)
-    _, above = above_line(Share(0.9, 0.8, 1.0, 10), sure, same)
+    _, above = above_fit(Share(0.9, 0.8, 1.0, 10), sure, same)
     assert above is not None and above.low == pytest.approx(0.1 - 0.9 - 0.1)

@@ -18,10 +18,12 @@ from windtunnel.core.errors import UserError
 from windtunnel.options import (
     DistanceOptions,
     DoctorOptions,
+    EffectiveRobustnessOptions,
     ExplainOptions,
     MakeOptions,
     Options,
     OverlapOptions,
+    PredictivityOptions,
     RunOptions,
     ScoreOptions,
     ShowOptions,
@@ -43,6 +45,8 @@ RECORDS: dict[str, tuple[type[Options], set[str]]] = {
     "explain": (ExplainOptions, {"model", "image", "target", "out", "as_json"}),
     "overlap": (OverlapOptions, {"subject", "out", "as_json", "as_csv", "console"}),
     "show": (ShowOptions, {"unit", "out"}),
+    "predictivity": (PredictivityOptions, {"tables", "as_json", "as_csv"}),
+    "effective-robustness": (EffectiveRobustnessOptions, {"tables", "as_json", "as_csv"}),
 }
 
 
@@ -106,6 +110,8 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.doctor, DoctorOptions),
         (windtunnel.explain, ExplainOptions),
         (windtunnel.overlap, OverlapOptions),
+        (windtunnel.predictivity, PredictivityOptions),
+        (windtunnel.effective_robustness, EffectiveRobustnessOptions),
     ):
         names = set(inspect.signature(verb).parameters)
         assert "options" in names and not names & {field.name for field in record.fields()}

@@ -70,9 +70,11 @@ def calls(root: Path) -> Iterator[tuple[Path, ast.Call]]:
 def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     """Every `option("name", value)` in the source is an option of a command, of the right kind."""
     known: dict[str, list[click.Parameter]] = {}
-    for command in ("run", "make", "gate", "score", "distance", "doctor", "explain", "overlap", "show"):
+    commands = ("run", "make", "gate", "score", "distance", "doctor", "explain", "overlap", "show")
+    for command in (*commands, "predictivity", "effective-robustness"):
         for parameter in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
-            known.setdefault(str(parameter.name), []).append(parameter)
+            if isinstance(parameter, click.Option):
+                known.setdefault(str(parameter.name), []).append(parameter)
     seen = set()
     for file, call in calls(Path(windtunnel.__file__).parent):
         if not (isinstance(call.func, ast.Name) and call.func.id == "option" and call.args):

@@ -9,15 +9,14 @@ from __future__ import annotations
 import csv
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from windtunnel import published
 from windtunnel.core.errors import UserError
+from windtunnel.stats.accuracy_fits import Fit, fit_accuracies
 
 NEEDED = ("model", "img_size", "top1")
 # The file of clean results next to an unknown table.
@@ -46,29 +45,6 @@ class PublicTable:
 
     path: Path
     rows: Mapping[Key, PublicResult]
-
-
-@dataclass(frozen=True)
-class Fit:
-    """logit(shifted) = intercept + slope logit(clean), by least squares.
-
-    Attributes:
-        correlation: Pearson's, of the two logits.
-        n: number of models in the fit.
-        left_out: models at 0 or 100 %, which have no logit.
-    """
-
-    slope: float
-    intercept: float
-    correlation: float
-    n: int
-    left_out: int
-
-    def shifted_at(self, clean: float) -> float:
-        """The shifted accuracy on the line at a clean accuracy; the limit at 0 and 1."""
-        if clean in (0, 1) and self.slope:
-            return float((clean == 1) == (self.slope > 0))
-        return 1 / (1 + math.exp(-(self.intercept + self.slope * logit(clean))))
 
 
 @dataclass(frozen=True)
@@ -116,11 +92,6 @@ def known_tables() -> dict[str, Facts]:
     return {name: Facts(**table) for name, table in content.items()}
 
 
-def logit(share: float) -> float:
-    """ln(p / (1 - p))."""
-    return math.log(share / (1 - share))
-
-
 def read_table(path: str | Path) -> PublicTable:
     """Read a table of results; a model listed twice at one image size is refused."""
     path = Path(path)
@@ -165,20 +136,8 @@ def join_tables(clean: PublicTable, shifted: PublicTable, facts: Facts | None = 
     missing = _missing(clean, shifted, facts.absent if facts else {})
     apart = len(clean.rows.keys() ^ shifted.rows.keys())
     ways = {(result.img_size, result.crop_pct, result.interpolation) for _, result in pairs}
-    fit = fit_logits([result.top1 for result, _ in pairs], [result.top1 for _, result in pairs])
+    fit = fit_accuracies([result.top1 for result, _ in pairs], [result.top1 for _, result in pairs])
     return PublicField(clean.path, shifted.path, pairs, missing, apart, fit, len(ways), facts)
-
-
-def fit_logits(clean: Sequence[float], shifted: Sequence[float]) -> Fit | None:
-    """The line fitted to accuracies on logit axes; None if fewer than three models have logits."""
-    usable = [(x, y) for x, y in zip(clean, shifted, strict=True) if 0 < x < 1 and 0 < y < 1]
-    x_values, y_values = (np.array([logit(pair[place]) for pair in usable]) for place in (0, 1))
-    if len(usable) < 3 or not x_values.std() or not y_values.std():
-        return None
-    correlation = float(np.corrcoef(x_values, y_values)[0, 1])
-    slope = correlation * float(y_values.std() / x_values.std())
-    intercept = float(y_values.mean() - slope * x_values.mean())
-    return Fit(slope, intercept, correlation, len(usable), len(clean) - len(usable))
 
 
 def public_field(source: str | Path, natural: str = "", *, same_classes: bool = True) -> PublicField:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from windtunnel.analysis.public_models import Fit, PublicField, known_tables, public_field
+from windtunnel.analysis.effective_robustness import above_fit
+from windtunnel.analysis.public_models import PublicField, known_tables, public_field
 from windtunnel.analysis.shifts import Share, Shift, shift_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
@@ -115,29 +115,13 @@ def _placed(name: str, own: Sequence[tuple[ScoredRun, Shift]], field: PublicFiel
             part.name if (part := part_of_role(run, "shifted")) else "",
             shift.clean,
             shift.shifted,
-            *above_line(shift.clean, shift.shifted, field.fit),
+            *above_fit(shift.clean, shift.shifted, field.fit),
             tuple(_differences(run, shift, field)),
         )
         for run, shift in own
         if shift.clean and shift.shifted
     ]
     return Placed(name, natural_set(name).title, field, tuple(points), tuple(_notes(name, field)))
-
-
-def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[float | None, Share | None]:
-    """The line at a run's clean accuracy, and the run's distance above it; None at 0 and 1.
-
-    The interval of s - line(c) is Newcombe's square-and-add of the intervals of s and line(c), the latter
-    from that of c. The line itself is treated as known.
-    """
-    if fit is None or not 0 < clean.value < 1:
-        return None, None
-    line = fit.shifted_at(clean.value)
-    low, high = sorted(fit.shifted_at(end) for end in (clean.low, clean.high))
-    above = shifted.value - line
-    least = above - math.hypot(shifted.value - shifted.low, high - line)
-    most = above + math.hypot(shifted.high - shifted.value, line - low)
-    return line, Share(above, least, most, shifted.n)
 
 
 def _notes(name: str, field: PublicField) -> list[str]:

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from windtunnel.analysis.distance import OverSplits as OverSplits
     from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
     from windtunnel.analysis.doctor_trials import Gain as Gain
+    from windtunnel.analysis.effective_robustness import EffectiveRobustness as EffectiveRobustness
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
     from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
+    from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
     from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
     from windtunnel.api.comparing import compare as compare
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
+    from windtunnel.api.predicting import effective_robustness as effective_robustness
+    from windtunnel.api.predicting import predictivity as predictivity
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
@@ -88,10 +92,12 @@ _NAMES = {
     "windtunnel.analysis.diagnosis": ("Diagnosis",),
     "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
     "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
+    "windtunnel.analysis.effective_robustness": ("EffectiveRobustness",),
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
     "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
+    "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
@@ -101,6 +107,7 @@ _NAMES = {
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
+    "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",

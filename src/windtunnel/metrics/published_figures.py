@@ -116,13 +116,14 @@ class PublishedModel:
 
 @lru_cache(maxsize=1)
 def sources() -> dict[str, Source]:
-    """Every source of published results, by name."""
+    """Every source of published figures of models, by name."""
     rows = tomllib.loads(published.read_text("sources.toml"))
     return {
         name: Source(
             name, row["file"], row["where"], row["certain"], row["caution"], Measured(**row["measured"])
         )
         for name, row in rows.items()
+        if "measured" in row
     }
 
 

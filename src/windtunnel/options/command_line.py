@@ -8,6 +8,7 @@ from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
+from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
 from windtunnel.options.show import ShowOptions
@@ -21,6 +22,8 @@ RECORDS = (
     ExplainOptions,
     OverlapOptions,
     ShowOptions,
+    PredictivityOptions,
+    EffectiveRobustnessOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {

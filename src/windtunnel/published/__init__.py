@@ -29,6 +29,9 @@ testbed_rows.csv  some rows of imagenet-testbed's table, top-1 accuracy and pm-k
 imagenet_s_decoders.csv, imagenet_s_resizes.csv  ImageNet-S tables 2 to 5, top-1 accuracy in per cent:
                   certain by cell; `mean` and `std` are recomputed, `printed_mean` and `printed_std` are
                   the paper's (its resize means of tables 2 and 3 are 6/7 of the true ones)
+model_tables.toml what the columns of tables of many models are (read by `analysis/model_tables/`)
+syn2nat_table2.csv, syn2nat_table3.csv  mean correlations of generated benchmarks with natural sets, from the
+                  Syn2Nat paper: certain by cell; `Mean` is as printed
 """
 
 from __future__ import annotations

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from windtunnel.analysis.caveats import caveats
-from windtunnel.analysis.public_models import Fit, PublicResult, logit
+from windtunnel.analysis.public_models import PublicResult
 from windtunnel.analysis.public_placement import OwnPoint, Placed
 from windtunnel.analysis.shifts import Share
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.report.accuracy_axes import percent_ticks, place
 from windtunnel.report.accuracy_drops import numbered, percent_text
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.markdown_table import markdown_table
+from windtunnel.stats.accuracy_fits import Fit
 
-# Accuracies beyond this distance from 0 and 1 are drawn at it, because their logits are unbounded.
-SMALLEST_SHARE = 0.001
-TICKS = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9)
 # Space between the outermost point and the axis, in logits.
 MARGIN = 0.2
 HEADER = ("run", "clean accuracy", "shifted accuracy", "accuracy on the line", "above the line, points")
@@ -30,10 +31,10 @@ def placement_figures(placed: Sequence[Placed]) -> dict[str, Any]:
 def public_scatter(placement: Placed) -> dict[str, Any]:
     """Plotly scatter plot of clean and shifted accuracy: public models, their line, and the runs."""
     pairs, points = placement.field.pairs, placement.points
-    clean = [_axis_value(result.top1) for result, _ in pairs]
-    shifted = [_axis_value(result.top1) for _, result in pairs]
-    x_range = _axis_range([*clean, *(_axis_value(point.clean.value) for point in points)])
-    y_range = _axis_range([*shifted, *(_axis_value(point.shifted.value) for point in points)])
+    clean = [place(result.top1) for result, _ in pairs]
+    shifted = [place(result.top1) for _, result in pairs]
+    x_range = _axis_range([*clean, *(place(point.clean.value) for point in points)])
+    y_range = _axis_range([*shifted, *(place(point.shifted.value) for point in points)])
     public = {
         "type": "scatter",
         "mode": "markers",
@@ -47,11 +48,11 @@ def public_scatter(placement: Placed) -> dict[str, Any]:
     return {
         "data": [public, *_line_traces(placement.field.fit, x_range), *_run_traces(points)],
         "layout": {
-            "xaxis": {"title": {"text": "clean accuracy, %"}, "range": x_range, **_logit_ticks()},
+            "xaxis": {"title": {"text": "clean accuracy, %"}, "range": x_range, **percent_ticks()},
             "yaxis": {
                 "title": {"text": f"{placement.title} accuracy, %"},
                 "range": y_range,
-                **_logit_ticks(),
+                **percent_ticks(),
             },
             "height": 520,
             "showlegend": True,
@@ -65,7 +66,7 @@ def _line_traces(fit: Fit | None, x_range: tuple[float, float]) -> list[dict[str
         return []
     return [
         {"type": "scatter", "mode": "lines", "name": f"line, r = {fit.correlation:.3f}", "x": list(x_range),
-         "y": [fit.intercept + fit.slope * x for x in x_range], "hoverinfo": "skip",
+         "y": fit.axis_value(np.array(x_range)).tolist(), "hoverinfo": "skip",
          "line": {"dash": "dash", "width": 1.5, "color": COLOURS[0]}}
     ]  # fmt: skip
 
@@ -77,8 +78,8 @@ def _run_traces(points: Sequence[OwnPoint]) -> list[dict[str, Any]]:
             "type": "scatter",
             "mode": "markers",
             "name": label,
-            "x": [_axis_value(point.clean.value)],
-            "y": [_axis_value(point.shifted.value)],
+            "x": [place(point.clean.value)],
+            "y": [place(point.shifted.value)],
             "error_x": _logit_bars(point.clean),
             "error_y": _logit_bars(point.shifted),
             "text": [
@@ -150,11 +151,6 @@ def placement_markdown(placements: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _axis_value(share: float) -> float:
-    """The position of a share on a logit axis."""
-    return logit(min(max(share, SMALLEST_SHARE), 1 - SMALLEST_SHARE))
-
-
 def _axis_range(values: Sequence[float]) -> tuple[float, float]:
     return min(values) - MARGIN, max(values) + MARGIN
 
@@ -163,17 +159,10 @@ def _logit_bars(share: Share) -> dict[str, Any]:
     return {
         "type": "data",
         "symmetric": False,
-        "array": [_axis_value(share.high) - _axis_value(share.value)],
-        "arrayminus": [_axis_value(share.value) - _axis_value(share.low)],
+        "array": [place(share.high) - place(share.value)],
+        "arrayminus": [place(share.value) - place(share.low)],
         "thickness": 1.5,
         "width": 4,
-    }
-
-
-def _logit_ticks() -> dict[str, Any]:
-    return {
-        "tickvals": [_axis_value(tick / 100) for tick in TICKS],
-        "ticktext": [f"{tick:g}" for tick in TICKS],
     }
 
 

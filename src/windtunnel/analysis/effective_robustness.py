@@ -1,0 +1,332 @@
+"""Effective robustness: shifted accuracy above the fit of reference models at the same clean accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.analysis.model_tables.filter_models import filter_models
+from windtunnel.analysis.model_tables.table import Floats, ModelTable, Setting
+from windtunnel.analysis.predictivity.benchmarks import select_settings
+from windtunnel.analysis.shifts import Share
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.core.wording import counted, listed
+from windtunnel.stats.accuracy_fits import Axis, Band, Fit, fit_accuracies, fit_band
+from windtunnel.stats.intervals import wilson
+
+# Points of the fitted curve.
+CURVE_POINTS = 80
+# Models of a note that are listed by name.
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class EffectiveModel:
+    """One model against the fit.
+
+    Attributes:
+        model: its name.
+        clean, shifted: its accuracies.
+        fitted: the shifted accuracy of the fit at its clean accuracy; None at 0 and 1.
+        effective: shifted minus fitted, with its interval; None where there is no fit.
+        reference: whether the fit uses it.
+        is_filter: whether its network filtered the shifted images, so that it is low by construction.
+        family: its family.
+    """
+
+    model: str
+    clean: float
+    shifted: float
+    fitted: float | None
+    effective: Share | None
+    reference: bool
+    is_filter: bool
+    family: str
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The fit at one clean accuracy, and the ends of its bootstrap band."""
+
+    clean: float
+    shifted: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class EffectiveRobustness:
+    """Models of a table against the fit of reference models.
+
+    Attributes:
+        clean, shifted: the two settings.
+        fit: the fit.
+        line: the single line, for comparison with a fit of two pieces; None if the fit is one.
+        curve: the fit and its band between the outer reference models.
+        models: every model with both accuracies, the highest effective robustness first.
+        families: number of families that were resampled; 0 if models were.
+        notes: what was left out and what limits the comparison, a sentence each.
+        sources: the tables.
+    """
+
+    clean: Setting
+    shifted: Setting
+    fit: Fit
+    line: Fit | None
+    curve: tuple[CurvePoint, ...]
+    models: tuple[EffectiveModel, ...]
+    families: int
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as a JSON object."""
+        return {
+            "schema": 1,
+            "sources": list(self.sources),
+            "clean": self.clean.name,
+            "shifted": self.shifted.name,
+            "classes": self.shifted.classes,
+            "fit": asdict(self.fit),
+            "line": asdict(self.line) if self.line else None,
+            "families": self.families,
+            "notes": list(self.notes),
+            "curve": [asdict(point) for point in self.curve],
+            "models": [asdict(model) for model in self.models],
+        }
+
+
+def effective_robustness(
+    table: ModelTable,
+    shifted: str,
+    *,
+    axis: Axis = "logit",
+    pieces: int = 0,
+    breakpoint: float | None = None,
+    reference: Sequence[str] = (),
+    by: str = "",
+    seed: int = 0,
+) -> EffectiveRobustness:
+    """Fit shifted against clean accuracy over reference models, and measure every model's distance from it.
+
+    Args:
+        table: a table in which `shifted` has a clean setting.
+        shifted: the setting of shifted accuracies.
+        axis: `logit` or `probit`, for both accuracies.
+        pieces: 1 for a line, 2 for two continuous pieces; 0 for two if the set was filtered by a model.
+        breakpoint: the clean accuracy at which the second piece begins; None to estimate it.
+        reference: patterns of the names of the models that are fitted; () for all but filter models.
+        by: a column of families, or `prefix`; the band then resamples families.
+        seed: of the bootstrap.
+    """
+    setting = table.setting(shifted)
+    if not setting.clean:
+        raise UserError(
+            f"{shifted} has no clean accuracies; name their column with {option('clean', 'COLUMN')}."
+        )
+    complete = np.isfinite(table.column(shifted)) & np.isfinite(table.column(setting.clean))
+    filters = filter_models(table, [setting])
+    has_kink = bool(pieces == 0 and setting.natural_set and filters.filtered_sets)
+    used_pieces = pieces or (2 if has_kink else 1)
+    rows = table.with_models(complete)
+    fitted_models = _reference(rows, reference) & ~filters.marked[complete]
+    clean, accuracy = rows.column(setting.clean), rows.column(shifted)
+    fit = fit_accuracies(
+        clean[fitted_models], accuracy[fitted_models], axis=axis, pieces=used_pieces, breakpoint=breakpoint
+    )
+    notes = [*table.notes, *setting.notes, *filters.notes]
+    if fit is None and has_kink:
+        used_pieces = 1
+        notes.append("One line is fitted, because two pieces need more models.")
+        fit = fit_accuracies(clean[fitted_models], accuracy[fitted_models], axis=axis)
+    if fit is None:
+        raise UserError(_why_no_fit(setting, int(fitted_models.sum()), used_pieces, breakpoint))
+    families = rows.families(by)
+    numbers = np.unique(families, return_inverse=True)[1] if by else None
+    band = fit_band(
+        clean[fitted_models],
+        accuracy[fitted_models],
+        axis=axis,
+        pieces=used_pieces,
+        breakpoint=breakpoint,
+        groups=None if numbers is None else numbers[fitted_models],
+        seed=seed,
+    )
+    missing = int((~complete).sum())
+    if missing:
+        notes.append(f"{counted(missing, 'model')} without one of the two accuracies left out.")
+    if fit.left_out:
+        notes.append(f"{counted(fit.left_out, 'model')} at 0 or 100 % left out of the fit.")
+    notes += _setting_notes(setting, table.setting(setting.clean), used_pieces, has_kink)
+    models = _models(
+        rows,
+        setting,
+        table.setting(setting.clean),
+        fit,
+        band,
+        fitted_models,
+        filters.marked[complete],
+        families,
+    )
+    return EffectiveRobustness(
+        table.setting(setting.clean),
+        setting,
+        fit,
+        fit_accuracies(clean[fitted_models], accuracy[fitted_models], axis=axis)
+        if used_pieces == 2
+        else None,
+        _curve(fit, band, clean[fitted_models]),
+        tuple(sorted(models, key=lambda model: -(model.effective.value if model.effective else -2))),
+        len(set(np.array(families)[fitted_models])) if by else 0,
+        tuple(notes),
+        table.sources,
+    )
+
+
+def with_shifted(table: ModelTable, text: str) -> ModelTable:
+    """The table with a setting for a text that names one or several settings: their mean accuracy."""
+    names = select_settings(table, text)
+    if names == (text,):
+        return table
+    settings = [table.setting(name) for name in names]
+    if not all(setting.is_accuracy for setting in settings):
+        raise UserError(f"{text} contains scores that are no accuracies; name columns of accuracies.")
+    cleans = {setting.clean for setting in settings}
+    mean = table.values[:, [table.names.index(name) for name in names]].mean(axis=1)
+    classes = {setting.classes for setting in settings}
+    added = Setting(
+        text,
+        settings[0].role,
+        cleans.pop() if len(cleans) == 1 else "",
+        classes.pop() if len(classes) == 1 else "unknown",
+        # The same images are seen under every condition.
+        settings[0].images,
+        settings[0].table,
+    )
+    return replace(table, settings=(*table.settings, added), values=np.column_stack([table.values, mean]))
+
+
+def above_fit(
+    clean: Share, shifted: Share, fit: Fit | None, band: tuple[float, float] | None = None
+) -> tuple[float | None, Share | None]:
+    """The fit at a model's clean accuracy, and its effective robustness; None without a fit and at 0 and 1.
+
+    The interval of s - fit(c) is Newcombe's square-and-add of the intervals of s, of fit(c) from that of c,
+    and of the fit itself, whose bootstrap interval at c is `band`; None treats the fit as known.
+    """
+    if fit is None or not 0 < clean.value < 1:
+        return None, None
+    line = fit.shifted_at(clean.value)
+    low, high = sorted(fit.shifted_at(end) for end in (clean.low, clean.high))
+    fit_low, fit_high = band or (line, line)
+    above = shifted.value - line
+    least = above - math.hypot(shifted.value - shifted.low, high - line, max(0.0, fit_high - line))
+    most = above + math.hypot(shifted.high - shifted.value, line - low, max(0.0, line - fit_low))
+    return line, Share(above, least, most, shifted.n)
+
+
+def _models(
+    rows: ModelTable,
+    shifted: Setting,
+    clean: Setting,
+    fit: Fit,
+    band: Band,
+    reference: NDArray[np.bool_],
+    is_filter: NDArray[np.bool_],
+    families: Sequence[str],
+) -> list[EffectiveModel]:
+    across, up = rows.column(clean.name), rows.column(shifted.name)
+    inside = np.clip(across, 1e-6, 1 - 1e-6)
+    lows, highs = band.ends(inside)
+    models = []
+    for place, model in enumerate(rows.models):
+        fitted, effective = above_fit(
+            _share(float(across[place]), clean.images),
+            _share(float(up[place]), shifted.images),
+            fit,
+            (float(lows[place]), float(highs[place])),
+        )
+        models.append(
+            EffectiveModel(
+                model,
+                float(across[place]),
+                float(up[place]),
+                fitted,
+                effective,
+                bool(reference[place]),
+                bool(is_filter[place]),
+                families[place],
+            )
+        )
+    return models
+
+
+def _share(value: float, images: int) -> Share:
+    """An accuracy with Wilson's interval; without one if the number of images is not known."""
+    low, high = wilson(round(value * images), images) if images else (value, value)
+    return Share(value, low, high, images)
+
+
+def _curve(fit: Fit, band: Band, clean: Floats) -> tuple[CurvePoint, ...]:
+    inside = clean[(clean > 0) & (clean < 1)]
+    across = np.linspace(inside.min(), inside.max(), CURVE_POINTS)
+    if fit.breakpoint is not None:
+        across = np.sort(np.append(across, fit.breakpoint))
+    lows, highs = band.ends(across)
+    return tuple(
+        CurvePoint(float(x), fit.shifted_at(float(x)), float(low), float(high))
+        for x, low, high in zip(across, lows, highs, strict=True)
+    )
+
+
+def _reference(rows: ModelTable, patterns: Sequence[str]) -> NDArray[np.bool_]:
+    """Which models a fit uses: those that match a pattern, or all."""
+    if not patterns:
+        return np.ones(len(rows.models), bool)
+    matched = np.array([any(fnmatchcase(model, pattern) for pattern in patterns) for model in rows.models])
+    unused = [
+        pattern for pattern in patterns if not any(fnmatchcase(model, pattern) for model in rows.models)
+    ]
+    if unused:
+        raise UserError(
+            f"{option('reference', [unused[0]])} matches no model; models are {listed(rows.models, NAMED)}."
+        )
+    return matched
+
+
+def _why_no_fit(setting: Setting, models: int, pieces: int, breakpoint: float | None) -> str:
+    """Why a fit is impossible, and what to do."""
+    if breakpoint is not None:
+        return (
+            f"{option('breakpoint', str(breakpoint))} has fewer than two models on one side; give a clean "
+            "accuracy between those of the models, as a fraction, or leave it out."
+        )
+    needed = "3 models" if pieces == 1 else "9 models for two pieces"
+    return (
+        f"{counted(models, 'model')} with accuracies between 0 and 1 on {setting.name} and its clean images; "
+        f"a fit needs at least {needed} that differ in both."
+    )
+
+
+def _setting_notes(shifted: Setting, clean: Setting, pieces: int, has_kink: bool) -> list[str]:
+    notes = []
+    if shifted.classes == "different":
+        notes.append(
+            f"Clean accuracies ({clean.name}) are over more classes than {shifted.name}, whose choice of "
+            "classes is easier: the fit absorbs this only as far as it affects all models alike."
+        )
+    if has_kink and pieces == 2:
+        notes.append(
+            f"Two pieces are fitted, because {shifted.name} was filtered by a network: models below it are "
+            f"pushed towards zero ({option('pieces', 1)} fits one line)."
+        )
+    if not shifted.images:
+        notes.append("The number of images is not known: intervals contain the uncertainty of the fit alone.")
+    return notes

@@ -1,0 +1,71 @@
+"""Reading the cells of CSV tables, with messages that name the file, the line and the column."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from windtunnel.core.errors import UserError
+
+# Cells that say that a value is missing, in lower case.
+MISSING = ("", "nan", "na", "n/a", "none", "null", "-")
+
+
+def csv_rows(path: Path) -> list[list[str]]:
+    """The rows of a CSV file as text, without empty ones at the end; all as long as the first."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(stream)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is not a CSV file: {error}.") from error
+    if not rows or not any(rows[0]):
+        raise UserError(
+            f"{path} has no header; a table has a line of column names and a line for each model."
+        )
+    while not any(rows[-1]):
+        rows.pop()
+    for line, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            raise UserError(
+                f"{path}, line {line} has {len(row)} cells, and the header has {len(rows[0])}; correct the "
+                "line."
+            )
+    return rows
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a finite number, possibly with commas between thousands."""
+    return math.isfinite(_value(cell))
+
+
+def number(cell: str, where: str) -> float:
+    """The number in a cell; NaN for a missing one. Other text is refused."""
+    if cell.lower() in MISSING:
+        return math.nan
+    value = _value(cell)
+    if not math.isfinite(value):
+        raise UserError(f"{where} is '{cell}'; give a number, or leave the cell empty.")
+    return value
+
+
+def unique_models(models: Sequence[str], path: Path, first_line: int) -> None:
+    """Refuse a table in which a model has no name or is listed twice."""
+    seen: dict[str, int] = {}
+    for line, model in enumerate(models, start=first_line):
+        if not model:
+            raise UserError(f"{path}, line {line}: the model has no name.")
+        if model in seen:
+            raise UserError(
+                f"{path}, line {line}: {model} is listed twice, also on line {seen[model]}; keep one of the "
+                "rows."
+            )
+        seen[model] = line
+
+
+def _value(cell: str) -> float:
+    try:
+        return float(cell.replace(",", ""))
+    except ValueError:
+        return math.nan

@@ -1,0 +1,56 @@
+"""Models that filtered the images of a natural set: their accuracy on it is low by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.analysis.caveats import networks_that_filtered
+from windtunnel.analysis.model_tables.table import ModelTable, Setting
+from windtunnel.core.wording import counted, listed
+from windtunnel.published.natural_sets import NaturalSet, natural_sets
+
+# Models of a note that are listed by name.
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class FilterModels:
+    """The models of a table whose network filtered one of some sets.
+
+    Attributes:
+        marked: whether each model is one.
+        filtered_sets: the titles of the sets that any network filtered, in the table or not.
+        notes: a sentence per set with such models.
+    """
+
+    marked: NDArray[np.bool_]
+    filtered_sets: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def filter_models(table: ModelTable, settings: Sequence[Setting]) -> FilterModels:
+    """Mark the models that filtered the natural sets among some settings.
+
+    A retrained copy of the network counts too: it still scores near zero.
+    """
+    marked = np.zeros(len(table.models), bool)
+    sets: dict[str, NaturalSet] = {
+        setting.natural_set: natural_sets()[setting.natural_set]
+        for setting in settings
+        if setting.natural_set and natural_sets()[setting.natural_set].filtered_by
+    }
+    notes = []
+    for natural in sets.values():
+        is_filter = np.array([bool(networks_that_filtered(natural, model)) for model in table.models], bool)
+        marked |= is_filter
+        names = [model for model, found in zip(table.models, is_filter, strict=True) if found]
+        if names:
+            notes.append(
+                f"Left out because {natural.title} was filtered by {listed(natural.filtered_by)}, "
+                f"{counted(len(names), 'model')}: {listed(names, NAMED)}."
+            )
+    return FilterModels(marked, tuple(natural.title for natural in sets.values()), tuple(notes))

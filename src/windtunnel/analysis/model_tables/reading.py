@@ -1,0 +1,137 @@
+"""Reading tables of models: which kind of table a path is, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from windtunnel.analysis.model_tables.csv_rows import csv_rows
+from windtunnel.analysis.model_tables.recognised_names import clean_column
+from windtunnel.analysis.model_tables.robustbench import is_robustbench, read_robustbench
+from windtunnel.analysis.model_tables.run_folders import runs_table
+from windtunnel.analysis.model_tables.table import Direction, ModelTable, Setting, join_tables
+from windtunnel.analysis.model_tables.timm_results import (
+    is_timm_folder,
+    is_timm_header,
+    read_timm_results,
+)
+from windtunnel.analysis.model_tables.wide_csv import read_wide_csv
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.metrics import REGISTRY as METRICS
+from windtunnel.core.metrics import metric_named, metric_of
+from windtunnel.core.option_names import option
+from windtunnel.core.wording import counted
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.store.folder import RECIPE_FILE
+
+# Models that a correlation or a line needs.
+FEWEST_MODELS = 4
+NO_CLEAN = "none"
+
+
+def read_tables(
+    sources: Sequence[str | Path | ScoredRun],
+    *,
+    units: Sequence[str] = (),
+    clean: str = "",
+    ignored: Sequence[str] = (),
+    scores: Sequence[str] = (),
+) -> ModelTable:
+    """Tables of models and settings as one, joined by the models' names.
+
+    Args:
+        sources: run folders, CSV files, or folders of timm's results; each is recognised by its content.
+        units: `percent` if the CSV files are in per cent, or `COLUMN=percent` for single columns.
+        clean: the column of clean accuracies; "" to recognise it, `none` for none.
+        ignored: columns of CSV files that are left out.
+        scores: scores used as they are, without subtracting from a clean accuracy: a metric of the runs, or
+            `COLUMN:lower` and `COLUMN:higher` for a column of a CSV file.
+
+    Raises:
+        UserError: a source is no table, its units are not clear, or tables do not fit together.
+    """
+    if not sources:
+        raise UserError("No table is given; give run folders, a CSV file, or a folder of timm's results.")
+    directions = dict(_score_direction(text) for text in scores)
+    metrics = [name for name in directions if metric_of(metric_named(name))]
+    runs = [source for source in sources if isinstance(source, ScoredRun) or _is_run(Path(source))]
+    files = [Path(source) for source in sources if not isinstance(source, ScoredRun) and source not in runs]
+    tables = [_read_file(path, units, ignored, directions) for path in files]
+    if runs:
+        scored = [run if isinstance(run, ScoredRun) else ScoredRun(run) for run in runs]
+        tables.append(runs_table(scored, metrics))
+    table = _with_clean(join_tables(tables), clean)
+    absent = [name for name in directions if not {name, metric_named(name)} & set(table.names)]
+    if absent:
+        raise unknown_name("score", absent[0], {*table.names, *METRICS.names()})
+    if len(table.models) < FEWEST_MODELS:
+        raise UserError(
+            f"{counted(len(table.models), 'model')} in {', '.join(table.sources)}; at least {FEWEST_MODELS} "
+            "are needed. Give further tables or runs."
+        )
+    return table
+
+
+def _is_run(path: Path) -> bool:
+    return (path / RECIPE_FILE).is_file()
+
+
+def _read_file(
+    path: Path, units: Sequence[str], ignored: Sequence[str], scores: Mapping[str, Direction]
+) -> ModelTable:
+    """The table at a path, by its content."""
+    if is_timm_folder(path):
+        return read_timm_results(path, units)
+    if path.is_dir():
+        raise UserError(
+            f"{path} is neither a run folder nor a folder of timm's results (results-imagenet-a.csv and "
+            "others); give one of them, or a CSV file."
+        )
+    if not path.is_file():
+        raise UserError(
+            f"No such table: {path}. Give run folders, a CSV file, or a folder of timm's results."
+        )
+    rows = csv_rows(path)
+    if is_robustbench(rows):
+        return read_robustbench(path, rows, units, ignored)
+    if is_timm_header(rows[0]):
+        return read_timm_results(path, units)
+    return read_wide_csv(path, rows, units, ignored, scores)
+
+
+def _score_direction(text: str) -> tuple[str, Direction]:
+    """The name and the direction of a score: declared by its metric, or written after a colon."""
+    name, _, written = text.rpartition(":")
+    if written in get_args(Direction):
+        return name, written  # type: ignore[return-value]  # one of the directions
+    metric = metric_of(metric_named(text))
+    if metric is None or metric.direction == "none":
+        raise UserError(
+            f"{option('scores', [text])} does not say whether lower or higher is better; write "
+            f"{option('scores', [f'{text}:lower'])} or {option('scores', [f'{text}:higher'])}."
+        )
+    return text, metric.direction
+
+
+def _with_clean(table: ModelTable, clean: str) -> ModelTable:
+    """The table in which every accuracy has its clean column: its own, or the one named or recognised."""
+    if clean == NO_CLEAN:
+        return table.with_settings(lambda setting: replace(setting, clean=""))
+    if clean:
+        table.setting(clean)
+    else:
+        candidates = tuple(setting.name for setting in table.of_role("clean"))
+        clean = clean_column(candidates)
+    if not clean:
+        return table
+
+    def change(setting: Setting) -> Setting:
+        if setting.name == clean:
+            return replace(setting, role="clean", clean="")
+        if setting.clean or setting.role == "clean" or not setting.is_accuracy:
+            return setting
+        return replace(setting, clean=clean)
+
+    return table.with_settings(change)

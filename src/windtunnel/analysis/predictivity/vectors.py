@@ -1,0 +1,64 @@
+"""One number per model for a benchmark: a drop, an error or a score, the higher the worse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from windtunnel.analysis.model_tables.table import Floats, ModelTable
+from windtunnel.analysis.predictivity.benchmarks import Benchmark
+from windtunnel.core.errors import UserError
+from windtunnel.core.wording import listed
+
+Kind = Literal["drop", "error", "score"]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A benchmark's value for every model, oriented so that higher is worse.
+
+    Attributes:
+        values: clean minus shifted accuracy (`drop`), 1 minus accuracy (`error`), or a score.
+        kind: which of the three.
+        clean: mean clean accuracy over its settings; None unless it is a drop.
+        shifted: mean accuracy over its settings; None for scores.
+    """
+
+    values: Floats
+    kind: Kind
+    clean: Floats | None
+    shifted: Floats | None
+
+
+def vector_of(table: ModelTable, benchmark: Benchmark) -> Vector:
+    """The mean over a benchmark's settings: drops if all have clean accuracies, else errors; or a score."""
+    settings = [table.setting(name) for name in benchmark.settings]
+    if not all(setting.is_accuracy for setting in settings):
+        if len(settings) > 1:
+            raise UserError(
+                f"{benchmark.name} averages {listed(benchmark.settings, 3)}, which are not all accuracies; "
+                "give a score alone."
+            )
+        sign = 1.0 if settings[0].direction == "lower" else -1.0
+        return Vector(sign * table.column(settings[0].name), "score", None, None)
+    columns = [table.names.index(setting.name) for setting in settings]
+    shifted = np.asarray(table.values[:, columns].mean(axis=1), np.float64)
+    if not all(setting.clean for setting in settings):
+        return Vector(1 - shifted, "error", None, shifted)
+    cleans = [table.names.index(setting.clean) for setting in settings]
+    clean = np.asarray(table.values[:, cleans].mean(axis=1), np.float64)
+    return Vector(clean - shifted, "drop", clean, shifted)
+
+
+def stand_in(table: ModelTable, target: Benchmark) -> str:
+    """The setting with the highest mean accuracy outside a target, in place of a missing clean one."""
+    others = [
+        setting.name
+        for setting in table.settings
+        if setting.is_accuracy and setting.name not in target.settings
+    ]
+    own = {table.setting(name).corruption for name in target.settings} - {""}
+    others = [name for name in others if table.setting(name).corruption not in own] or others
+    return max(others, key=lambda name: float(np.nanmean(table.column(name))), default="")

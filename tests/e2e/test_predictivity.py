@@ -1,0 +1,429 @@
+"""Predictivity and effective robustness: made worlds, run folders, the command line and the pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.special import expit, logit
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.analysis.predictivity.published_tables import published_syn2nat
+from windtunnel.core.errors import UserError
+
+NATURAL = ("ImageNet-V2", "ImageNet-Sketch")
+FAMILIES = ("conv", "vit", "mixer")
+
+
+def write(path: Path, header: list[str], rows: list[list[object]]) -> Path:
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def made_world(path: Path, *, models: int = 400, own: float = 1.0, seed: int = 0) -> Path:
+    """Drops = shared + own parts. `own` is the standard deviation of what each setting does not share.
+
+    Every drop has a part that all settings share, of variance 1, and one of its own: drops on two single
+    settings correlate with 1 / (1 + own^2).
+    """
+    rng = np.random.default_rng(seed)
+    clean = rng.uniform(0.70, 0.72, models)
+    shared = rng.normal(size=models)
+
+    def accuracy(lost: float) -> np.ndarray:
+        return clean - lost - 0.02 * (shared + own * rng.normal(size=models))
+
+    columns = {"clean": clean, **{name: accuracy(0.2) for name in ("fog:1", "fog:3", "snow:3", "frost:3")}}
+    columns |= {name: accuracy(0.3) for name in NATURAL}
+    rows = [
+        [f"{FAMILIES[row % 3]}{row}", *(f"{column[row]:.6f}" for column in columns.values())]
+        for row in range(models)
+    ]
+    return write(path, ["model", *columns], rows)
+
+
+def test_a_known_correlation_is_recovered(tmp_path: Path) -> None:
+    """A single setting: 1 / (1 + 1) = 0.5. The mean of four: (1 / sqrt(2 * 1.25)) = 0.632."""
+    table = made_world(tmp_path / "world.csv", models=4000)
+    found = windtunnel.predictivity(table, synthetic=["fog:1", "fog,snow,frost"])
+    by_name = {(pair.predictor, pair.target): pair for pair in found.pairs}
+    assert len(by_name) == 4
+    for target in NATURAL:
+        for name, expected in (("fog:1", 0.5), ("fog,snow,frost", 1 / (2 * 1.25) ** 0.5)):
+            pair = by_name[name, target]
+            assert pair.r == pytest.approx(expected, abs=0.03)
+            assert pair.low < expected < pair.high
+            # Clean accuracies hardly vary: they explain nothing, and holding them constant changes nothing.
+            assert pair.partial == pytest.approx(expected, abs=0.03)
+            assert pair.from_clean == pytest.approx(0, abs=0.05)
+            assert pair.from_clean_p < 0.01
+            assert pair.kind == "drops" and pair.classes == "same"
+
+
+def test_drops_that_share_only_clean_accuracy_are_seen_through(tmp_path: Path) -> None:
+    """Drops that grow with clean accuracy and share nothing else: a high r, and no partial correlation."""
+    rng = np.random.default_rng(1)
+    clean = rng.uniform(0.5, 0.9, 200)
+    # Noise that is orthogonal to clean accuracy and to each other.
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(200), clean, rng.normal(size=(200, 2))]))
+    fog, sketch = (clean - 0.5 * clean - 0.3 * basis[:, column] for column in (2, 3))
+    rows = [[f"net{row}", clean[row], fog[row], sketch[row]] for row in range(200)]
+    path = write(tmp_path / "t.csv", ["model", "clean", "fog", "ImageNet-Sketch"], rows)
+    (pair,) = windtunnel.predictivity(path).pairs
+    assert pair.r > 0.8
+    assert pair.from_clean == pytest.approx(pair.r, abs=1e-4)
+    assert pair.from_clean_low < pair.r < pair.from_clean_high
+    assert pair.partial == pytest.approx(0, abs=1e-3)
+    assert pair.partial_low < 0 < pair.partial_high and pair.partial_p > 0.9
+    assert pair.from_clean_p > 0.05
+
+
+def test_r_is_that_of_the_definition(tmp_path: Path) -> None:
+    table = made_world(tmp_path / "world.csv", models=30)
+    with table.open() as stream:
+        rows = [
+            {name: float(text) for name, text in row.items() if name != "model"}
+            for row in csv.DictReader(stream)
+        ]
+    corrupted = ("fog:1", "fog:3", "snow:3", "frost:3")
+    synthetic = [row["clean"] - np.mean([row[name] for name in corrupted]) for row in rows]
+    found = windtunnel.predictivity(table, natural=["ImageNet-V2"])
+    natural = [row["clean"] - row["ImageNet-V2"] for row in rows]
+    (pair,) = found.pairs
+    assert pair.predictor == "world"
+    assert pair.r == pytest.approx(np.corrcoef(synthetic, natural)[0, 1])
+    families = {
+        family: np.corrcoef(
+            [x for row, x in enumerate(synthetic) if FAMILIES[row % 3] != family],
+            [y for row, y in enumerate(natural) if FAMILIES[row % 3] != family],
+        )[0, 1]
+        for family in FAMILIES
+    }
+    assert (pair.family_low, pair.family_high) == pytest.approx(
+        (min(families.values()), max(families.values()))
+    )
+    assert pair.family_left_out == max(families, key=lambda family: abs(families[family] - pair.r))
+
+
+def generated(path: Path) -> Path:
+    """Four benchmarks: two of one corruption, two of two."""
+    lines = [("b1", "fog:1", 1, 1), ("b2", "snow:3", 1, 1)]
+    lines += [("b3", "fog:3", 2, 1), ("b3", "snow:3", 2, 1), ("b4", "fog:1", 2, 1), ("b4", "frost:3", 2, 1)]
+    return write(path, ["benchmark", "corruption", "n", "k"], [list(line) for line in lines])
+
+
+def test_groups_of_generated_benchmarks_have_the_mean_of_their_correlations(tmp_path: Path) -> None:
+    table, benchmarks = made_world(tmp_path / "world.csv"), generated(tmp_path / "generated.csv")
+    found = windtunnel.predictivity(table, synthetic=[str(benchmarks)])
+    by_pair = {(pair.predictor, pair.target): pair for pair in found.pairs}
+    by_n, by_size = found.groups
+    assert (by_n.by, by_n.groups) == (("n", "k"), ("n=1, k=1", "n=2, k=1"))
+    assert (by_size.by, by_size.groups) == (("size",), ("size=1", "size=2"))
+    for group, members in (("n=1, k=1", ("b1", "b2")), ("n=2, k=1", ("b3", "b4"))):
+        for target in NATURAL:
+            cell = by_n.cell(group, target)
+            pairs = [by_pair[name, target] for name in members]
+            assert cell.r == pytest.approx(np.mean([pair.r for pair in pairs]))
+            assert cell.mean_p_value == pytest.approx(np.mean([pair.p for pair in pairs]))
+            assert cell.partial == pytest.approx(np.mean([pair.partial for pair in pairs]))
+            assert (cell.lowest, cell.highest) == pytest.approx(tuple(sorted(pair.r for pair in pairs)))
+            assert cell.low < cell.r < cell.high
+            assert cell.p < 0.001 + 1 / 2000
+        mean = by_n.cell(group, "mean")
+        assert mean.r == pytest.approx(np.mean([by_n.cell(group, target).r for target in NATURAL]))
+    assert by_n.cell("n=2, k=1", "mean").r > by_n.cell("n=1, k=1", "mean").r
+
+
+def test_the_permutation_test_of_a_mean_is_uniform_without_relation(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    p_values = []
+    for seed in range(20):
+        columns = {"clean": np.full(25, 0.7) + rng.normal(0, 0.001, 25)}
+        columns |= {
+            name: 0.5 + 0.02 * rng.normal(size=25) for name in ("fog:1", "fog:3", "snow:3", "frost:3")
+        }
+        columns["ImageNet-V2"] = 0.4 + 0.02 * rng.normal(size=25)
+        rows = [[f"n{row}", *(column[row] for column in columns.values())] for row in range(25)]
+        table = write(tmp_path / f"{seed}.csv", ["model", *columns], rows)
+        found = windtunnel.predictivity(table, synthetic=[str(generated(tmp_path / "g.csv"))])
+        p_values.append(found.groups[0].cell("n=2, k=1", "ImageNet-V2").p)
+    assert 0.2 < float(np.mean(p_values)) < 0.8
+    assert min(p_values) > 0.001
+
+
+def test_without_natural_sets_corruptions_predict_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "corruptions.csv"
+    rng = np.random.default_rng(0)
+    skill = rng.uniform(0.4, 0.8, 9)
+    values = np.round(skill[:, None] - 0.05 * rng.random((9, 4)), 4)
+    lines = [
+        ",fog,fog,snow,frost",
+        ",1,2,1,1",
+        *(f"net{row},{','.join(map(str, values[row]))}" for row in range(9)),
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    found = windtunnel.predictivity(path)
+    assert found.question.mode == "leave-one-out"
+    assert [pair.target for pair in found.pairs] == ["fog", "snow", "frost"]
+    snow = found.pairs[1]
+    # The others' mean over conditions: fog has two severities. Errors, for there are no clean accuracies.
+    assert snow.kind == "errors" and snow.from_subtraction is None
+    assert snow.r == pytest.approx(np.corrcoef(values[:, [0, 1, 3]].mean(axis=1), values[:, 2])[0, 1])
+    assert snow.given.startswith("accuracy on ") and "snow" not in snow.given
+    assert any("no clean accuracies" in note for note in found.notes)
+    # Of two tables the last is predicted.
+    other = tmp_path / "other.csv"
+    other.write_text(
+        path.read_text().replace("fog", "flash").replace("snow", "blur").replace("frost", "dust")
+    )
+    both = windtunnel.predictivity(path, other)
+    assert both.question.mode == "table against table"
+    assert [pair.target for pair in both.pairs] == ["flash", "blur", "dust", "all of other"]
+    assert {pair.predictor for pair in both.pairs} == {"corruptions"}
+
+
+def test_a_score_predicts_with_its_direction(tmp_path: Path) -> None:
+    """mFR is lower for better models, a stability higher: both are oriented so that higher is worse."""
+    rng = np.random.default_rng(0)
+    lost = rng.uniform(0.1, 0.3, 40)
+    rows = [[f"n{row}", 0.7, 0.7 - lost[row], 2 * lost[row], 5 - lost[row]] for row in range(40)]
+    path = write(tmp_path / "t.csv", ["model", "clean", "ImageNet-V2", "mFR", "stability"], rows)
+    found = windtunnel.predictivity(path, scores=["mFR", "stability:higher"])
+    assert {pair.predictor: pair.r for pair in found.pairs} == pytest.approx({"mFR": 1, "stability": 1})
+    assert found.pairs[0].kind == "score and drop"
+
+
+def test_networks_that_filtered_are_left_out_and_stated(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        [f"net{row}", f"{rng.uniform(0.6, 0.8):.4f}", "0.5", f"{rng.uniform(0.1, 0.3):.4f}"]
+        for row in range(20)
+    ]
+    rows += [["resnet50.retrained", "0.76", "0.5", "0.0001"]]
+    path = write(tmp_path / "t.csv", ["model", "clean", "fog", "ImageNet-A"], rows)
+    found = windtunnel.predictivity(path)
+    assert len(found.table.models) == 20
+    assert any("filtered by ResNet-50, 1 model: resnet50.retrained" in note for note in found.notes)
+    (fits,) = windtunnel.effective_robustness(path)
+    (marked,) = [model for model in fits.models if model.is_filter]
+    assert marked.model == "resnet50.retrained" and not marked.reference
+    assert fits.fit.n == 20 and fits.fit.breakpoint is not None
+
+
+def test_effective_robustness_is_the_distance_from_the_fit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    clean = rng.uniform(0.5, 0.9, 60)
+    shifted = expit(-0.8 + 0.9 * logit(clean) + 0.05 * rng.normal(size=60))
+    rows = [[f"net{row}", clean[row], shifted[row]] for row in range(60)]
+    rows.append(["better", 0.7, float(expit(-0.8 + 0.9 * logit(0.7))) + 0.2])
+    path = write(tmp_path / "t.csv", ["model", "val", "night"], rows)
+    (found,) = windtunnel.effective_robustness(path, clean="val", shifted=["night"], reference=["net*"])
+    best = found.models[0]
+    assert best.model == "better" and not best.reference
+    assert best.effective is not None
+    assert best.effective.value == pytest.approx(0.2, abs=0.01)
+    assert 0.15 < best.effective.low < 0.2 < best.effective.high < 0.25
+    slope, intercept = np.polyfit(logit(clean), logit(shifted), 1)
+    assert (found.fit.slope, found.fit.intercept) == pytest.approx((slope, intercept))
+    assert any("number of images is not known" in note for note in found.notes)
+    (probit,) = windtunnel.effective_robustness(path, clean="val", shifted=["night"], axis="probit")
+    assert probit.fit.axis == "probit" and probit.fit.n == 61
+
+
+def test_pm_0_against_pm_k_is_the_same_fit(tmp_path: Path) -> None:
+    """Four rows of published video results: the line by hand through SciPy's logits."""
+    rows = [
+        ["resnet50", 67.54, 52.48],
+        ["alexnet", 49.41, 32.01],
+        ["l2", 88.01, 82.15],
+        ["vit", 89.36, 78.63],
+    ]
+    path = write(tmp_path / "video.csv", ["model", "pm-0", "pm-10"], rows)
+    (found,) = windtunnel.effective_robustness(path, unit=["percent"], shifted=["pm-10"])
+    x, y = (logit([row[column] / 100 for row in rows]) for column in (1, 2))
+    slope, intercept = np.polyfit(x, y, 1)
+    assert (found.fit.slope, found.fit.intercept) == pytest.approx((slope, intercept))
+    assert found.clean.name == "pm-0"
+
+
+class Threshold:
+    """A model that knows the digits by their mean ink, more or less precisely."""
+
+    def __init__(self, name: str, blur: float) -> None:
+        self.name = self.fingerprint = name
+        self.blur = blur
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        ink = batch.reshape(len(batch), -1).mean(axis=1) * self.blur
+        return -np.abs(ink[:, None] % 10 - np.arange(10)).astype(np.float32)
+
+
+def test_run_folders_are_a_table(tmp_path: Path, digit_folder: Path) -> None:
+    models = [Threshold(f"net{number}", 0.3 + 0.17 * number) for number in range(5)]
+    runs = windtunnel.run_models(
+        models, digit_folder, "smoke", only=["fog", "gaussian_noise"], out=tmp_path / "runs"
+    )
+    found = windtunnel.predictivity(
+        *(run.path for run in runs), synthetic=["fog"], natural=["gaussian_noise"]
+    )
+    assert found.table.models == tuple(f"net{number}" for number in range(5))
+    for run, drop in zip(runs, found.points[0][0].values, strict=True):
+        scores = run.scores(["residual_robustness"])
+        expected = np.mean([score.value for score in scores if score.corruption == "fog"])
+        assert drop == pytest.approx(expected)
+    assert found.clean[0] == "clean" and found.clean_range is not None
+    with pytest.raises(UserError, match="are runs of two models called net0"):
+        windtunnel.predictivity(*runs, _renamed(runs[0], tmp_path, digit_folder))
+
+
+def test_runs_over_natural_sets_frames_and_sequences_are_joined(
+    tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    """Each natural run has its own clean column, frames have pm-0 and pm-k, and mFP is a score."""
+    images, classes = digits
+    lines = ["file,set,offset,label"]
+    for row in range(24):
+        for folder, light in (("day", 1.0), ("night", 0.7)):
+            path = tmp_path / folder / str(classes[row]) / f"{row}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray((images[row] * light).astype(np.uint8)).save(path)
+            lines.append(
+                f"{folder}/{classes[row]}/{row}.png,set{row},{int(folder == 'night')},{classes[row]}"
+            )
+    (tmp_path / "frames.csv").write_text("\n".join(lines) + "\n")
+    models = [Threshold(f"net{number}", 0.2 + 0.13 * number) for number in range(5)]
+    day, night, frames = tmp_path / "day", tmp_path / "night", tmp_path / "frames.csv"
+    outputs = {"labels_are_outputs": True}
+    runs = [
+        *windtunnel.run_models(models, night, "natural", clean=day, out=tmp_path / "n", **outputs),
+        *windtunnel.run_models(models, frames, "pm-k", out=tmp_path / "f", **outputs),
+        *windtunnel.run_models(models, day, "imagenet-p", only=["seq/brightness"], out=tmp_path / "p"),
+    ]
+    found = windtunnel.predictivity(*runs, scores=["mfp"])
+    table = found.table
+    assert {setting.name: (setting.role, setting.clean) for setting in table.settings} == {
+        "night": ("natural", "night clean"),
+        "night clean": ("clean", ""),
+        "frames pm-0": ("clean", ""),
+        "frames pm-1": ("natural", "frames pm-0"),
+        "clean": ("clean", ""),
+        "mfp": ("synthetic", ""),
+    }
+    assert not table.setting("mfp").is_accuracy and table.setting("mfp").direction == "lower"
+    assert [(pair.predictor, pair.target) for pair in found.pairs] == [
+        ("mfp", "night"),
+        ("mfp", "frames pm-1"),
+    ]
+    for run in runs[:5]:
+        row = table.models.index(run.info.model.name)
+        errors = {score.condition: score.value for score in run.scores(["top1_error"])}
+        assert table.column("night")[row] == pytest.approx(1 - errors["shifted"])
+        assert table.column("night clean")[row] == pytest.approx(1 - errors["clean"])
+    for run in runs[5:10]:
+        row = table.models.index(run.info.model.name)
+        scores = {score.condition: score.value for score in run.scores(["pm_k"])}
+        assert table.column("frames pm-1")[row] == pytest.approx(scores["pm-1"])
+    for run in runs[10:]:
+        (score,) = [score for score in run.scores(["mfp"]) if not score.condition]
+        assert table.column("mfp")[table.models.index(run.info.model.name)] == pytest.approx(score.value)
+
+
+def _renamed(run: windtunnel.Run, folder: Path, data: Path) -> windtunnel.Run:
+    other = Threshold(run.info.model.name, 0.9)
+    other.fingerprint = "another"
+    return windtunnel.run(other, data, "smoke", only=["fog"], out=folder / "namesake")
+
+
+def test_published_means_recompute_except_one() -> None:
+    table2, table3 = published_syn2nat()
+    assert table3.differences == ()
+    assert len(table2.differences) == 1
+    assert "n=4, k=3: the five values average 0.722, and the paper prints 0.720" in table2.differences[0]
+    assert len(table2.rows) == len(table3.rows) == 5
+    # The column without substitutions of table 3 is that of n=6, k=2 in table 2.
+    column = table2.columns.index("n=6, k=2")
+    assert [row.values[column] for row in table2.rows] == [row.values[0] for row in table3.rows]
+
+
+def test_the_command_prints_json_csv_and_a_page(tmp_path: Path, windtunnel_command: Command) -> None:
+    table = made_world(tmp_path / "world.csv", models=60)
+    generated(tmp_path / "generated.csv")
+    done = windtunnel_command("predictivity", table, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "question  Does world predict ImageNet-V2, ImageNet-Sketch?" in done.stdout
+    assert "with it held constant r = " in done.stdout and done.stdout.endswith("page.html\n")
+    page = (tmp_path / "page.html").read_text()
+    for text in ("Correlations and their controls", "Effective robustness", "the paper prints 0.720"):
+        assert text in page
+    document = json.loads(windtunnel_command("predictivity", table, "--json", "--by", "prefix").stdout)
+    assert document["families_resampled"] == 3 and len(document["pairs"]) == 2
+    rows = list(csv.DictReader(io.StringIO(windtunnel_command("predictivity", table, "--csv").stdout)))
+    assert float(rows[0]["r"]) == pytest.approx(document["pairs"][0]["r"])
+    done = windtunnel_command("predictivity", table, "--synthetic", "generated.csv")
+    assert "natural set" in done.stdout and "mean p-value" in done.stdout and "permutation p" in done.stdout
+
+
+def test_the_command_of_effective_robustness(tmp_path: Path, windtunnel_command: Command) -> None:
+    table = made_world(tmp_path / "world.csv", models=60)
+    done = windtunnel_command("effective-robustness", table, "--shifted", "fog", "--out", "fit.html")
+    assert done.returncode == 0, done.stderr
+    assert "fit      logit(shifted) = " in done.stdout and "models between them" in done.stdout
+    assert "farthest above and below the fit" in (tmp_path / "fit.html").read_text()
+    (document,) = json.loads(
+        windtunnel_command("effective-robustness", table, "--shifted", "fog", "--json").stdout
+    )
+    # The mean over both severities.
+    with table.open() as stream:
+        first = next(csv.DictReader(stream))
+    (model,) = [model for model in document["models"] if model["model"] == first["model"]]
+    assert model["shifted"] == pytest.approx((float(first["fog:1"]) + float(first["fog:3"])) / 2)
+    text = windtunnel_command("effective-robustness", table, "--csv").stdout
+    assert len(text.splitlines()) == 1 + 2 * 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["predictivity", "nothing.csv"], "No such table: nothing.csv"),
+        (["predictivity", "T", "--synthetic", "rain"], "Unknown column, corruption or suite 'rain'"),
+        (["predictivity", "T", "--synthetic", "none.csv"], "No such file: none.csv"),
+        (["predictivity", "T", "--synthetic", "imagenet-c"], "no column of gaussian_noise"),
+        (
+            ["predictivity", "T", "--natural", "fog", "--synthetic", "fog:1"],
+            "contains fog:1, which is also to be",
+        ),
+        (["predictivity", "T", "--unit", "percent"], "--unit"),
+        (["predictivity", "T", "--by", "brand"], "Unknown column of families 'brand'"),
+        (["predictivity", "T", "--exclude", "x*"], "--exclude x* matches no model"),
+        (["predictivity", "T", "--score", "speed"], "--score speed:lower"),
+        (["predictivity", "T", "--out", "page.pdf"], "give a file ending in .html"),
+        (["predictivity", "T", "--json", "--csv"], "exclude each other"),
+        (["predictivity"], "Missing argument"),
+        (
+            ["effective-robustness", "T", "--shifted", "fog:1", "--clean", "none"],
+            "name their column with --clean",
+        ),
+        (["effective-robustness", "T", "--pieces", "3"], "--pieces is 3; give 1 or 2"),
+        (["effective-robustness", "T", "--breakpoint", "76"], "--breakpoint is 76; give a clean accuracy"),
+        (["effective-robustness", "T", "--breakpoint", "0.2"], "--breakpoint 0.2 has fewer than two models"),
+        (["effective-robustness", "T", "--reference", "x*"], "--reference x* matches no model"),
+        (["effective-robustness", "T", "--axis", "log"], "--axis"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    arguments: list[str], words: str, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    table = made_world(tmp_path / "T.csv", models=20)
+    done = windtunnel_command(*(table if word == "T" else word for word in arguments))
+    assert done.returncode == 2, done.stdout
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
