@@ -240,6 +240,7 @@ def test_a_table_of_accuracies_needs_no_training(
         (["digits.npz#train", "digits.npz#test", "--out", "study", "--seeds", "2"], "contains another study"),
         (["digits.npz#train", "digits.npz#test", "--out", "."], "contains other files"),
         (["missing.csv"], "No such table"),
+        (["digits.npz#train"], "TEST is missing"),
         (["a", "b", "c"], "3 arguments"),
         (["study/accuracies.csv", "--seeds", "2"], "nothing is trained"),
     ],

@@ -125,11 +125,17 @@ def test_centre_windows_of_even_and_odd_margins() -> None:
     assert np.array_equal(centre_window(image, 4, 4).cut(image), image[2:6, 2:6])  # 1.5 rounds to 2
 
 
-@pytest.mark.parametrize("quality", [5, 7, 10, 25, 50, 80, 85, 95, 100])
-@pytest.mark.parametrize("shape", [(224, 224), (33, 47), (32, 32), (100, 65)], ids=str)
+@pytest.mark.parametrize("quality", [1, 5, 7, 10, 25, 49, 50, 80, 85, 95, 100])
+@pytest.mark.parametrize(
+    "shape",
+    [(224, 224), (33, 47), (32, 32), (100, 65), (299, 299), (1, 1), (3, 4), (16, 5), (2, 64)],
+    ids=str,
+)
 def test_jpeg_round_trip_has_pillows_pixels(quality: int, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(quality)
     for image in (
-        np.random.default_rng(quality).integers(0, 256, (*shape, 3), dtype=np.uint8),
+        rng.integers(0, 256, (*shape, 3), dtype=np.uint8),
+        np.where(rng.random((*shape, 3)) < 0.5, 0, 255).astype(np.uint8),  # the largest coefficients
         np.ascontiguousarray(golden_image(max(shape))[: shape[0], : shape[1]]),
     ):
         wanted = np.asarray(Image.open(io.BytesIO(encoded(image, quality=quality))).convert("RGB"))

@@ -109,9 +109,9 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.distance, DistanceOptions),
         (windtunnel.doctor, DoctorOptions),
         (windtunnel.explain, ExplainOptions),
+        (windtunnel.overlap, OverlapOptions),
         (windtunnel.predictivity, PredictivityOptions),
         (windtunnel.effective_robustness, EffectiveRobustnessOptions),
-        (windtunnel.overlap, OverlapOptions),
     ):
         names = set(inspect.signature(verb).parameters)
         assert "options" in names and not names & {field.name for field in record.fields()}

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.conditions import Condition, digest, digest_of_rows
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import (
     DataInfo,
@@ -315,6 +315,11 @@ def test_a_stored_recipe_has_the_digest_it_always_had() -> None:
     assert through_json(recipe.to_json()) == RUN_RECIPE and recipe.digest == RUN_DIGEST
     assert list(recipe.to_json()) == list(RUN_RECIPE), "in the order it was written"
     assert through_json(set_recipe.to_json()) == SET_RECIPE and set_recipe.digest == SET_DIGEST
+
+
+@pytest.mark.parametrize("rows", [[], [["a", (1,), "b"]], [["é", (), ""], ["c", (2, 3), "d"]]], ids=len)
+def test_rows_have_the_digest_of_their_list(rows: list[Any]) -> None:
+    assert digest_of_rows(iter(rows)) == digest(rows)
 
 
 def test_whole_numbers_stay_whole(tmp_path: Path) -> None:

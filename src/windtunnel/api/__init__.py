@@ -109,12 +109,12 @@ _NAMES = {
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
-    "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
-    "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
-    "windtunnel.analysis.public_placement": ("Placed",),
     "windtunnel.analysis.overlap.benchmarks": ("RULES", "GeneratedBenchmarks", "SelectedBenchmark"),
     "windtunnel.analysis.overlap.category_analysis": ("CategoryAnalysis",),
     "windtunnel.analysis.overlap.generation": ("DRAWS",),
+    "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
+    "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
+    "windtunnel.analysis.public_placement": ("Placed",),
     "windtunnel.api.choosing": (
         "BENCHMARK_COUNT",
         "CATEGORY_REPLICATES",
@@ -131,9 +131,8 @@ _NAMES = {
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
-    "windtunnel.studies.stored_accuracies": ("is_study",),
-    "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
+    "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",
@@ -172,6 +171,7 @@ _NAMES = {
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
+    "windtunnel.studies.stored_accuracies": ("is_study",),
 }
 
 if not TYPE_CHECKING:

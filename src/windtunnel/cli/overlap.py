@@ -75,6 +75,8 @@ def _of_table(
     context: click.Context, table: str, out: str | None, options: dict[str, Any]
 ) -> api.OverlapMatrix:
     """The matrix of a table of accuracies; refuses options about training."""
+    if not table.lower().endswith(".csv"):
+        raise UserError(f"TEST is missing after {table}; give TRAIN and TEST, or ACCURACIES.csv.")
     for name in options:
         typed = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
         if typed and name not in TABLE_OPTIONS:

@@ -168,5 +168,17 @@ def _levels_by_unit(places: Iterable[tuple[str, int]]) -> dict[str, set[int]]:
 
 def digest(value: object) -> str:
     """128 bits of BLAKE2b over canonical JSON, as 32 hexadecimal digits."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(_canonical(value), digest_size=16).hexdigest()
+
+
+def digest_of_rows(rows: Iterable[object]) -> str:
+    """The digest of a list, without holding the list or its JSON in memory."""
+    digest = hashlib.blake2b(b"[", digest_size=16)
+    for number, row in enumerate(rows):
+        digest.update(b"," * (number > 0) + _canonical(row))
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+def _canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

@@ -9,7 +9,7 @@ from windtunnel.core.errors import Status
 from windtunnel.core.images import UPRIGHT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One image: a stable id, its class indices (empty for none), and the data that its reader needs."""
 
@@ -18,7 +18,7 @@ class Sample:
     meta: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Surveyed:
     """The facts about one image before it is decoded."""
 
@@ -32,7 +32,7 @@ class Surveyed:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FrameRow:
     """One frame of one frame set; a frame may belong to two anchors.
 

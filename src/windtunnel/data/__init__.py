@@ -88,6 +88,10 @@ class Dataset:
         """An image's encoded bytes, or its pixels if it has no file; raises `ImageError` if unreadable."""
         raise NotImplementedError
 
+    def reader(self) -> Dataset:
+        """The dataset for workers, which only read images that they are given; it may be smaller."""
+        return self
+
     @property
     def notes(self) -> Sequence[str]:
         """Notes for the user about the images."""

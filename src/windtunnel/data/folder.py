@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
@@ -10,6 +11,9 @@ from windtunnel.core.locations import Location, entries
 from windtunnel.core.samples import Sample
 from windtunnel.data import IMAGE_SUFFIXES, Dataset, is_image_name, nfc, read_file, refuse_duplicates
 from windtunnel.data.label_spaces import label_space_of
+
+# The data of an image whose path is its id; one object for all of them.
+SAME_PATH: Mapping[str, str] = {}
 
 
 class FolderDataset(Dataset):
@@ -39,7 +43,13 @@ class FolderDataset(Dataset):
 
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
-        return read_file(self._root / sample.meta["path"])
+        return read_file(self._root / sample.meta.get("path", sample.id))
+
+    def reader(self) -> Dataset:
+        """The dataset without its list of images."""
+        reader = copy.copy(self)
+        reader._samples = []
+        return reader
 
 
 def labelled_by_folder(paths: dict[str, str], where: str) -> tuple[list[Sample], LabelSpace]:
@@ -52,7 +62,8 @@ def labelled_by_folder(paths: dict[str, str], where: str) -> tuple[list[Sample],
     samples = []
     for id_, path in sorted(paths.items()):
         folder, slash, _ = inside[id_].partition("/")
-        samples.append(Sample(id_, (index[folder],) if slash else (), {"path": path}))
+        meta = {"path": path} if path != id_ else SAME_PATH
+        samples.append(Sample(id_, (index[folder],) if slash else (), meta))
     refuse_duplicates(samples, where)
     return samples, space
 

@@ -17,6 +17,7 @@ from windtunnel.imaging.header import DECODES, check_size, pillow_quiet, read_he
 # Reading and hashing release the interpreter lock; more threads than this only wait for the disk, and each
 # may have a file of the largest size in memory.
 THREADS = 3
+QUEUED = 512
 # The number of images that are tried to find a readable one.
 TRIED = 10
 
@@ -39,9 +40,11 @@ def survey(
         pillow_quiet(),
         ThreadPoolExecutor(THREADS if dataset.parallel_reads else 1) as pool,
     ):
-        for image in pool.map(look, samples):
-            progress(1, len(samples))
-            surveyed.append(image)
+        # A pool holds its queue of images, and each takes more memory there than its result.
+        for start in range(0, len(samples), QUEUED):
+            for image in pool.map(look, samples[start : start + QUEUED]):
+                progress(1, len(samples))
+                surveyed.append(image)
     return surveyed
 
 

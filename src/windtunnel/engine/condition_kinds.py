@@ -41,7 +41,8 @@ class ConditionKind:
             yield round_trip(image, condition.codec)
 
     def warm_up(self, condition: Condition) -> None:
-        """Compile and cache what a condition needs."""
+        """Compile and cache what a condition needs; by default its codec."""
+        round_trip(_small_image(), condition.codec)
 
     def libraries(self, condition: Condition) -> Sequence[str]:
         """The libraries that determine a condition's pixels, in addition to those of every run."""
@@ -80,7 +81,8 @@ class Corruption(ConditionKind):
             yield as_image(source.precomputed.read_under(source.sample, condition.unit, condition.level))
 
     def warm_up(self, condition: Condition) -> None:
-        """Apply the corruption to a small image."""
+        """Apply the corruption to a small image, and store it."""
+        super().warm_up(condition)
         unit, level = REGISTRY.get(condition.unit), condition.level
         unit.apply(_small_image(), unit.draws(0, "", level), level, condition.edition, condition.settings)
 

@@ -70,9 +70,8 @@ class PlannedRun:
         plan, model = self.plan, self.plan.model
         numerics = dict.fromkeys(condition.numerics for condition in plan.conditions)
         batches = {name: (variant_of(model, name) if name else model).batch for name in numerics}
-        pixels = PixelWork(
-            plan.dataset, plan.conditions, plan.canvas.geometry, model.preprocess.geometry, batches, plan.seed
-        )
+        canvas, native = plan.canvas.geometry, model.preprocess.geometry
+        pixels = PixelWork(plan.dataset.reader(), plan.conditions, canvas, native, batches, plan.seed)
         return Work(pixels, plan.task, plan.postprocessor, plan.recipe.keep, strict)
 
     def rows(self, chunk: Chunk) -> int:

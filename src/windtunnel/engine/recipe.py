@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.conditions import Condition, digest_of_rows
 from windtunnel.core.extras import installed_version
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
@@ -45,7 +45,7 @@ def data_recipe(
         of=len(total),
         subset_seed=seed,
         label_space=called.name,
-        digest=digest([[image.sample.id, image.sample.labels, image.content] for image in surveyed]),
+        digest=digest_of_rows([image.sample.id, image.sample.labels, image.content] for image in surveyed),
         # The survey hashes one file per image; the identity covers the other files of a precomputed set.
         finished=dataset.identity,
         natural=_natural_recipe(dataset, total, surveyed, frames),
@@ -63,9 +63,9 @@ def _natural_recipe(
     parts = tuple(PartRecord(name, role, count[name], of[name]) for name, role in dataset.parts)
     if not frames:
         return NaturalRecipe(dataset.natural.name, parts)
-    rows = [[frame.group, frame.sample_id, frame.offset, frame.role] for frame in frames]
     sets = len({frame.group for frame in frames})
-    return NaturalRecipe(dataset.natural.name, parts, len(frames), sets, digest(rows))
+    rows = ([frame.group, frame.sample_id, frame.offset, frame.role] for frame in frames)
+    return NaturalRecipe(dataset.natural.name, parts, len(frames), sets, digest_of_rows(rows))
 
 
 def model_info(model: Model) -> ModelInfo:

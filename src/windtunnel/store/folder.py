@@ -61,7 +61,7 @@ def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> p
     table = pa.table(
         {
             "id": pa.array([image.sample.id for image in surveyed], pa.string()),
-            "labels": pa.array([list(image.sample.labels) for image in surveyed], pa.list_(pa.int32())),
+            "labels": pa.array([image.sample.labels for image in surveyed], pa.list_(pa.int32())),
             "content": pa.array([image.content for image in surveyed], pa.string()),
             "width": pa.array([image.width or None for image in surveyed], pa.int32()),
             "height": pa.array([image.height or None for image in surveyed], pa.int32()),

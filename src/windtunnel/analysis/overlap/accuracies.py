@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.analysis.model_tables.csv_rows import csv_rows, number
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.wording import counted
 
@@ -65,9 +64,9 @@ class Accuracies:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row, trained in enumerate(self.names):
-            for number, seed in enumerate(self.seeds):
+            for layer, seed in enumerate(self.seeds):
                 for column, tested in enumerate(self.names):
-                    place = number, row, column
+                    place = layer, row, column
                     writer.writerow(
                         (trained, seed, tested, repr(float(self.accuracy[place])), int(self.images[place]))
                     )
@@ -79,25 +78,20 @@ def read_accuracies(path: str | Path) -> Accuracies:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"No such table: {path}. Give a CSV file with the columns {', '.join(COLUMNS)}.")
+    header, *rows = csv_rows(path)
+    if lacking := [name for name in COLUMNS if name not in header]:
+        raise UserError(
+            f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; a table of "
+            f"accuracies has {', '.join(COLUMNS)}."
+        )
     cells: dict[Cell, tuple[float, int]] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream)
-            lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if lacking:
-                raise UserError(
-                    f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; a table "
-                    f"of accuracies has {', '.join(COLUMNS)}."
-                )
-            for row in reader:
-                _add_cell(cells, row, f"{path}, line {reader.line_num}")
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file: {error}.") from error
+    for line, row in enumerate(rows, start=2):
+        _add_cell(cells, dict(zip(header, row, strict=True)), f"{path}, line {line}")
     return _grid(cells, path)
 
 
-def _add_cell(cells: dict[Cell, tuple[float, int]], row: dict[str, Any], place: str) -> None:
-    trained, tested = (str(row[name] or "").strip() for name in ("trained_on", "tested_on"))
+def _add_cell(cells: dict[Cell, tuple[float, int]], row: dict[str, str], place: str) -> None:
+    trained, tested = row["trained_on"], row["tested_on"]
     for name, value in (("trained_on", trained), ("tested_on", tested)):
         if not value:
             raise UserError(f"{place}: {name} is empty; give a corruption, or {CLEAN}.")
@@ -110,19 +104,16 @@ def _add_cell(cells: dict[Cell, tuple[float, int]], row: dict[str, Any], place: 
     cells[trained, seed, tested] = _fraction(row["accuracy"], place), images
 
 
-def _whole(row: dict[str, Any], column: str, least: int, place: str) -> int:
-    text = str(row[column] or "").strip()
+def _whole(row: dict[str, str], column: str, least: int, place: str) -> int:
+    text = row[column]
     if not text.isdecimal() or int(text) < least:
         raise UserError(f"{place}: {column} is '{text}'; give a whole number of at least {least}.")
     return int(text)
 
 
-def _fraction(cell: object, place: str) -> float:
-    try:
-        value = float(str(cell or "").strip().removesuffix("%"))
-    except ValueError:
-        value = math.nan
-    if str(cell).strip().endswith("%") or 1 < value <= 100:
+def _fraction(cell: str, place: str) -> float:
+    value = number(cell.removesuffix("%"), f"{place}: accuracy")
+    if cell.endswith("%") or 1 < value <= 100:
         raise UserError(
             f"{place}: accuracy is {cell}, which is per cent; give all accuracies as fractions from 0 to 1."
         )

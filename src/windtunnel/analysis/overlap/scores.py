@@ -37,7 +37,7 @@ MINIMUM_GAIN = 0.02
 REPLICATES = 1000
 COLUMNS = ("candidate", "other", "overlap", "low", "high")
 SCHEMA = 1
-# Pairs that a note lists by name.
+# Candidates and pairs that a note lists by name.
 MOST_LISTED = 6
 
 Rows = tuple[tuple[float | None, ...], ...]
@@ -131,7 +131,7 @@ def overlap_matrix(
     """The overlapping scores of all pairs of candidates.
 
     A model's R is averaged over its seeds. Intervals are percentiles of bootstrap replicates over seeds and
-    images. A candidate is undefined if the interval of its own gain includes 0, or if that gain is below
+    images. A candidate is undefined if the interval of its own gain is not above 0, or if that gain is below
     `minimum_gain`.
     """
     return _scored(accuracies, ratio, minimum_gain, replicates, seed)[0]
@@ -279,7 +279,7 @@ def _own_gain(candidate: str, gain: float, replicates: NDArray[np.float64], mini
     low, high = (float(limit) for limit in _percentiles(replicates))
     why = ""
     if not low > 0:
-        why = f"the interval of its own gain, {low:.3f} to {high:.3f}, includes 0"
+        why = f"the interval of its own gain, {low:.3f} to {high:.3f}, is not above 0"
     elif gain < minimum_gain:
         why = f"its own gain, {gain:.3f}, is below {minimum_gain:g}"
     return OwnGain(candidate, gain, low, high, why)
@@ -299,9 +299,8 @@ def _notes(
     accuracies: Accuracies, scores: NDArray[np.float64], own_gains: Sequence[OwnGain]
 ) -> Iterator[str]:
     if undefined := [f"{own.candidate} ({own.why_undefined})" for own in own_gains if own.why_undefined]:
-        yield (
-            f"The overlaps of {counted(len(undefined), 'candidate')} are undefined: {'; '.join(undefined)}."
-        )
+        shown = "; ".join(undefined[:MOST_LISTED]) + _more(undefined)
+        yield f"The overlaps of {counted(len(undefined), 'candidate')} are undefined: {shown}."
     rows, columns = np.nonzero(np.triu(scores > 1, 1))
     above = [
         f"{accuracies.candidates[row]} and {accuracies.candidates[column]} ({scores[row, column]:.2f})"
@@ -319,6 +318,11 @@ def _notes(
             "Only accuracies are known, not the predictions: the intervals treat the images of every cell as "
             "drawn independently."
         )
+
+
+def _more(names: Sequence[str]) -> str:
+    left = len(names) - MOST_LISTED
+    return f"; and {left} more (own_gains in the JSON)" if left > 0 else ""
 
 
 def _rows(values: NDArray[np.float64]) -> Rows:

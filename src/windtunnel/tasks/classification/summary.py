@@ -51,24 +51,14 @@ def summarise(
     """
     count = len(scores)
     competing = np.flatnonzero(mask)
-    competing_scores = scores[:, competing]
+    # take() keeps rows contiguous; an index would not, and every sum below would take longer.
+    competing_scores = scores if mask.all() else scores.take(competing, axis=1)
     order = _best(competing_scores)
     top = np.full((count, TOP), -1, np.int32)
     top_score = np.full((count, TOP), np.nan, np.float32)
     top[:, : order.shape[1]] = competing[order]
     top_score[:, : order.shape[1]] = np.take_along_axis(competing_scores, order, axis=1)
-    label_score = np.full(count, np.nan, np.float32)
-    label_rank = np.full(count, -1, np.int32)
-    for row, row_labels in enumerate(labels):
-        places = [
-            (_rank(scores[row], label, mask), label) for label in row_labels if label >= 0 and mask[label]
-        ]
-        if places:
-            rank, label = min(places)
-            label_rank[row], label_score[row] = rank, scores[row, label]
-        elif row_labels:
-            # No competing output is the image's class: every prediction is wrong.
-            label_rank[row] = len(competing)
+    label_rank, label_score = _labels_placed(scores, labels, mask)
     values = competing_scores.astype(np.float64)
     if outputs == "logits":
         peak = values.max(axis=1, keepdims=True)
@@ -142,8 +132,27 @@ def _best(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     return order
 
 
-def _rank(scores: NDArray[np.float32], label: int, mask: NDArray[np.bool_]) -> int:
-    own = scores[label]
-    before = (scores > own) & mask
-    equal = (scores[:label] == own) & mask[:label]
-    return int(before.sum() + equal.sum())
+def _labels_placed(
+    scores: NDArray[np.float32], labels: Sequence[Sequence[int]], mask: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The rank and the score of the highest-ranked label of each row, as a `Summary` has them."""
+    label_rank = np.full(len(scores), -1, np.int32)
+    label_score = np.full(len(scores), np.nan, np.float32)
+    # If no competing output is the image's class, every prediction is wrong.
+    label_rank[[bool(row_labels) for row_labels in labels]] = mask.sum()
+    places = [
+        (row, label)
+        for row, row_labels in enumerate(labels)
+        for label in row_labels
+        if label >= 0 and mask[label]
+    ]
+    if not places:
+        return label_rank, label_score
+    rows, classes = np.array(places).T
+    theirs, own = scores[rows], scores[rows, classes][:, None]
+    earlier = np.arange(scores.shape[1]) < classes[:, None]
+    ranks = (((theirs > own) | ((theirs == own) & earlier)) & mask).sum(axis=1, dtype=np.int32)
+    np.minimum.at(label_rank, rows, ranks)
+    best = ranks == label_rank[rows]
+    label_score[rows[best]] = own[best, 0]
+    return label_rank, label_score
