@@ -158,7 +158,7 @@ class Corrupt(Transform):
 
     Args:
         name: the corruption (`windtunnel list corruptions`).
-        severity: 1 to 5.
+        severity: 1 to 5, by default 1; not for corruptions with one strength, such as `s2n/blur`.
         seed: see `Transform`; None draws new numbers at every call.
         edition: the edition of the severity table, 32, 64, 224 or 299; None to choose by the short side.
         settings: texts the corruption takes, such as {"textures": DIR} for frost.
@@ -171,7 +171,7 @@ class Corrupt(Transform):
     def __init__(
         self,
         name: str,
-        severity: int = 1,
+        severity: int | None = None,
         *,
         seed: int | None = None,
         edition: int | None = None,
@@ -179,10 +179,10 @@ class Corrupt(Transform):
         layout: Layout = "auto",
     ) -> None:
         _check_unit(name, settings)
-        check_severity(severity)
+        level = REGISTRY.get(name).level(severity)
         super().__init__([name], seed=seed, edition=edition, layout=layout)
         self.name = name
-        self.severity = int(severity)
+        self.severity = level
         self.settings = dict(settings)
 
     def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image:
@@ -197,7 +197,8 @@ class Corrupt(Transform):
 
     def __repr__(self) -> str:
         settings = f", settings={self.settings!r}" if self.settings else ""
-        return f"Corrupt({self.name!r}, severity={self.severity}{self._options()}{settings})"
+        severity = f", severity={self.severity}" if self.severity else ""
+        return f"Corrupt({self.name!r}{severity}{self._options()}{settings})"
 
 
 class RandomCorrupt(Transform):
@@ -206,7 +207,7 @@ class RandomCorrupt(Transform):
     Args:
         names: the corruptions to draw from; None for ImageNet-C's four extras. A test corruption of
             ImageNet-C raises a warning: a model trained on it has seen what ImageNet-C tests as unseen.
-        severities: the severities to draw from.
+        severities: the severities to draw from, for corruptions that have severities.
         p: the share of images that are corrupted; the others are returned unchanged.
         seed: see `Transform`; it determines the choice as well as the pixels.
         edition: 32, 64, 224 or 299; None to choose by the image's short side.
@@ -248,9 +249,11 @@ class RandomCorrupt(Transform):
         if choice.uniform("apply") >= self.p:
             return None
         name = self.names[choice.integer("name", 0, len(self.names))]
-        return REGISTRY.get(name).corrupt(
+        unit = REGISTRY.get(name)
+        severity = int(self.severities[choice.integer("severity", 0, len(self.severities))])
+        return unit.corrupt(
             pixels,
-            int(self.severities[choice.integer("severity", 0, len(self.severities))]),
+            unit.levels[0] if unit.has_one_strength else severity,
             seed=seed,
             sample_id=sample_id,
             edition=self.edition,

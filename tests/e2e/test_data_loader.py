@@ -42,7 +42,8 @@ class EveryCorruption:
     """Image i under corruption i, at a size where OpenCV starts threads."""
 
     def __init__(self) -> None:
-        self.transforms = [Corrupt(name, 3, seed=0) for name in REGISTRY.shipped()]
+        units = map(REGISTRY.get, REGISTRY.shipped())
+        self.transforms = [Corrupt(unit.name, 3 if unit.severities else None, seed=0) for unit in units]
 
     def __len__(self) -> int:
         return len(self.transforms)

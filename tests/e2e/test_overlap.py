@@ -19,6 +19,7 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.forked_commands import forked_command
+from windtunnel import api
 from windtunnel.analysis.overlap.accuracies import read_accuracies
 from windtunnel.analysis.overlap.scores import overlap_matrix, read_overlap
 
@@ -44,7 +45,7 @@ learning_rate = 0.05
 area = [0.8, 1.0]
 mirror = false
 """
-CANDIDATES = ("--candidates", "contrast:5", "--candidates", "gaussian_noise:5")
+CANDIDATES = ("--candidates", "contrast:5", "--candidates", "s2n/gauss_noise")
 FILES = ("accuracies.csv", "overlap.csv", "overlap.json")
 
 
@@ -76,7 +77,7 @@ def study(folder: Path) -> Path:
     """A study that was made in one process without a stop."""
     done = forked_command(*arguments("study", "--workers", "1"), cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "candidates  2: contrast:5, gaussian_noise:5" in done.stderr
+    assert "candidates  2: contrast:5, s2n/gauss_noise" in done.stderr
     assert "training models" in done.stderr and "18 of 18 (100 %)" in done.stderr
     assert "2 candidates, 2 seeds, 80 images" in done.stdout
     return folder / "study"
@@ -88,7 +89,7 @@ def content(study: Path) -> dict[str, bytes]:
 
 def test_the_files_agree_with_each_other_and_with_the_models(study: Path, folder: Path) -> None:
     table = read_accuracies(study / "accuracies.csv")
-    assert table.candidates == ("contrast:5", "gaussian_noise:5") and table.seeds == (0, 1)
+    assert table.candidates == ("contrast:5", "s2n/gauss_noise") and table.seeds == (0, 1)
     assert (table.images == 80).all()
     matrix = read_overlap(study / "overlap.json")
     assert read_overlap(study / "overlap.csv").scores == matrix.scores
@@ -177,7 +178,7 @@ def test_python_gives_the_same_matrix(study: Path, folder: Path, monkeypatch: py
     monkeypatch.chdir(folder)
     counted: list[int] = []
     matrix = windtunnel.overlap(
-        "digits.npz#train", "digits.npz#test", "study", candidates=["contrast:5", "gaussian_noise:5"],
+        "digits.npz#train", "digits.npz#test", "study", candidates=["contrast:5", "s2n/gauss_noise"],
         protocol="quick.toml", network="tiny.py:tiny", seeds=2,
         progress=lambda done, total, failed=0: counted.append(done),
     )  # fmt: skip
@@ -197,8 +198,8 @@ def test_a_table_of_accuracies_needs_no_training(
     assert [row["candidate"] for row in rows] == [
         "contrast:5",
         "contrast:5",
-        "gaussian_noise:5",
-        "gaussian_noise:5",
+        "s2n/gauss_noise",
+        "s2n/gauss_noise",
     ]
     stored = list(csv.DictReader((study / "overlap.csv").read_text().splitlines()))
     assert [row["overlap"] for row in rows] == [row["overlap"] for row in stored]
@@ -239,6 +240,19 @@ def test_a_table_of_accuracies_needs_no_training(
         (["digits.npz#train", "digits.npz#test", "--out", "x", "--json", "--csv"], "exclude each other"),
         (["digits.npz#train", "digits.npz#test", "--out", "study", "--seeds", "2"], "contains another study"),
         (["digits.npz#train", "digits.npz#test", "--out", "."], "contains other files"),
+        (
+            [
+                "digits.npz#train",
+                "digits.npz#test",
+                "--out",
+                "x",
+                "--candidates",
+                "s2n/cutout",
+                "--candidates",
+                "fog",
+            ],
+            "32 pixels; s2n/cutout needs 151",
+        ),
         (["missing.csv"], "No such table"),
         (["digits.npz#train"], "TEST is missing"),
         (["a", "b", "c"], "3 arguments"),
@@ -252,6 +266,16 @@ def test_mistakes_get_one_line(given: list[str], said: str, study: Path, folder:
     assert done.returncode == 2, done.stderr
     assert said in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert sorted(folder.iterdir()) == before
+
+
+def test_a_suite_leaves_out_what_needs_larger_images(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(folder)
+    options = windtunnel.OverlapOptions(candidates=["syn2nat-candidates", "fog"], seeds=1)
+    study = api.prepare_study("digits.npz#train", "digits.npz#test", tmp_path / "x", options).study
+    assert "s2n/cutout" not in study.candidates and {"s2n/blur", "fog:3"} < set(study.candidates)
+    assert any("s2n/cutout is left out: it needs images of 151 pixels" in note for note in study.notes)
 
 
 def test_a_diverging_model_is_named(folder: Path, tmp_path: Path) -> None:

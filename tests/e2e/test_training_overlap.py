@@ -102,4 +102,6 @@ def test_what_an_entry_stands_for() -> None:
     assert "blue_noise_sample" in corruptions_named("imagenet-c-bar")
     assert corruptions_named("caustic_refraction", ["caustic_refraction"]) == ("caustic_refraction",)
     assert corruptions_named("Shot noise augmentation") == ("shot_noise",)
+    assert corruptions_named("s2n/random_fog") == corruptions_named("S2N random fog") == ("s2n/random_fog",)
+    assert len(corruptions_named("imagenet-syn2nat")) == 18
     assert corruptions_named("imagenet-1k") == corruptions_named("demo data") == ()

@@ -93,6 +93,7 @@ def test_draws_depend_on_seed_epoch_and_image(data: ArrayDataset) -> None:
         (lambda: Augmentation(corrupted_copies=1), "give both, or neither"),
         (lambda: Augmentation(clean_copies=0), "at least one copy"),
         (lambda: Augmentation(("fog",), corrupted_copies=1), "has no severity; write fog:3"),
+        (lambda: Augmentation(("s2n/blur:3",), corrupted_copies=1), "write s2n/blur"),
         (lambda: Augmentation(("fog:x",), corrupted_copies=1), "write fog:3"),
         (lambda: Augmentation(("fgo:3",), corrupted_copies=1), "Did you mean fog"),
         (lambda: Augmentation("fog:3", corrupted_copies=1), "a tuple of names"),  # type: ignore[arg-type]
@@ -109,7 +110,7 @@ def test_small_images_are_refused_before_training(data: ArrayDataset, tmp_path: 
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 20))
     preprocess = Preprocess(Geometry(rule="exact", crop_px=16), Tensor())
     fog = Augmentation(("fog:3",), corrupted_copies=1)
-    with pytest.raises(UserError, match="16 pixels; corruptions need 32"):
+    with pytest.raises(UserError, match="16 pixels; fog needs 32"):
         fit(module, data, tmp_path / "t", preprocess=preprocess, augmentation=fog)
 
 

@@ -51,7 +51,7 @@ def test_values_above_one_are_kept_and_said(tmp_path):
 
 @pytest.mark.parametrize(
     ("own", "images", "why"),
-    [(0.21, 1000, "not above 0"), (0.21, 10**7, "is below 0.02"), (0.1, 1000, "not above 0")],
+    [(0.21, 1000, "includes 0"), (0.21, 10**7, "is below 0.02"), (0.1, 1000, "is below 0")],
 )
 def test_a_candidate_that_its_own_training_does_not_help_is_undefined(tmp_path, own, images, why):
     worked = {

@@ -313,10 +313,24 @@ def test_random_corrupt_decides_by_seed_and_index() -> None:
 
 
 def test_every_corruption_works_as_a_transform() -> None:
-    image = torch.from_numpy(golden_image(64).transpose(2, 0, 1).copy())
+    array = golden_image(160)
+    image = torch.from_numpy(array.transpose(2, 0, 1).copy())
     for name in REGISTRY.shipped():
-        out = Corrupt(name, 2, seed=0)(image, index="x").numpy().transpose(1, 2, 0)
-        assert np.array_equal(out, windtunnel.corrupt(golden_image(64), name, 2, seed=0, sample_id="x"))
+        severity = 2 if REGISTRY.get(name).severities else None
+        out = Corrupt(name, severity, seed=0)(image, index="x").numpy().transpose(1, 2, 0)
+        assert np.array_equal(out, windtunnel.corrupt(array, name, severity, seed=0, sample_id="x"))
+
+
+def test_corruptions_with_one_strength_take_no_severity() -> None:
+    assert repr(Corrupt("s2n/blur", seed=0)) == "Corrupt('s2n/blur', seed=0)"
+    with pytest.raises(windtunnel.UserError, match="s2n/blur has one strength"):
+        Corrupt("s2n/blur", 1)
+    mixed = RandomCorrupt(["s2n/blur", "saturate"], severities=[5], seed=0)
+    wanted = {
+        windtunnel.corrupt(COLOUR, name, severity, seed=0, sample_id="a").tobytes()
+        for name, severity in (("s2n/blur", None), ("saturate", 5))
+    }
+    assert mixed(COLOUR, index="a").tobytes() in wanted
 
 
 def test_torch_is_not_imported_for_others() -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windtunnel.analysis.pairing import Joined
-from windtunnel.corruptions import SEVERITIES
-from windtunnel.metrics.baseline import errors_on, ratio, why_not_normalised
+from windtunnel.metrics.baseline import errors_on, level_count, ratio, why_not_normalised
 from windtunnel.metrics.comparability import why_frame_pairs_differ, why_outputs_differ
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.flip_rates import THE_TEN, changes_on, divided, why_no_ratio
@@ -44,8 +43,9 @@ def _errors_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[s
         return None, ()
     pair = errors_on(joined.runs[other], joined.runs[0], joined.rows[other], joined.rows[0])
     pair = replace(pair, groups=joined.groups)
-    units = [unit for unit in whole_units(joined.runs[other]) if len(pair.columns(unit)) == len(SEVERITIES)]
-    reasons = [why_not_normalised(pair, unit, len(SEVERITIES), relative=False) for unit in units]
+    counts = {unit: level_count(joined.runs[other], unit) for unit in whole_units(joined.runs[other])}
+    units = [unit for unit, count in counts.items() if len(pair.columns(unit)) == count]
+    reasons = [why_not_normalised(pair, unit, counts[unit], relative=False) for unit in units]
     if not units or any(reasons):
         return None, tuple(filter(None, reasons))
     metric = "mce_against_first" if set(units) == set(THE_FIFTEEN) else "mean_ce_against_first"

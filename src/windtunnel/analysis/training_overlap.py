@@ -3,8 +3,9 @@
 `trained_on` is free text. These entries are recognised, in any spelling of the words (`ImageNet_C`):
 
 - a suite's name, or the name of a published corrupted set, possibly followed by more words;
-- a corruption or a sequence: `gaussian_noise`, `fog:3`, `seq/tilt`;
-- a family of corruptions: `noise`, `blur`, `weather`, `digital`, `geometry`.
+- a corruption or a sequence: `gaussian_noise`, `fog:3`, `seq/tilt`, `s2n/random_fog`;
+- a family of corruptions: `noise`, `blur`, `weather`, `digital`, `geometry`, `colour`, `lighting`,
+  `occlusion`.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
     units = _families_by_name()
     if whole in units or whole in scored:
         return (whole,)
+    if nested := [name for name in units if name.replace("/", "_") == whole and "/" in name]:
+        return (nested[0],)
     if whole in units.values():
         return tuple(name for name, family in units.items() if family == whole)
     sets = {**{name: name for name in suite_names()}, **SAME_CORRUPTIONS}

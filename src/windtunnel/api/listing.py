@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.core.errors import unknown_name
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.core.networks import REGISTRY as NETWORKS
-from windtunnel.corruptions import REGISTRY
+from windtunnel.corruptions import REGISTRY, SEVERITIES
 from windtunnel.data.layouts import by_priority
 from windtunnel.engine.executors import REGISTRY as EXECUTORS
 from windtunnel.imaging.codecs import REGISTRY as CODECS
@@ -36,7 +36,11 @@ def _corruptions() -> list[dict[str, Any]]:
             "name": unit.name,
             "family": unit.family,
             "random": unit.random,
+            "severities": len(SEVERITIES) if unit.severities else 0,
             "imitates": unit.imitates,
+            "drawn": unit.drawn,
+            "note": unit.note,
+            "min_side_px": unit.min_side_px,
             "met_by": unit.met_by,
             "source": unit.source,
         }

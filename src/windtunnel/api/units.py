@@ -15,7 +15,7 @@ from windtunnel.api.output_files import check_png
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.corruptions import EDITIONS, SEVERITIES
+from windtunnel.corruptions import EDITIONS
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.options import ShowOptions
 from windtunnel.report.gallery import write_gallery
@@ -48,7 +48,7 @@ def show(
     chosen = options.with_changes(changes)
     include_files(chosen.include)
     plugin = find_unit(unit)
-    target = Path(out or f"{plugin.name}.png")
+    target = Path(out or f"{plugin.name.replace('/', '-')}.png")
     check_png(target)
     if chosen.edition not in EDITIONS:
         known = ", ".join(map(str, EDITIONS))
@@ -57,9 +57,7 @@ def show(
     if isinstance(plugin, Perturbation):
         return _show_sequence(plugin, image, target, chosen)
     if chosen.difficulty is not None:
-        raise UserError(
-            f"{option('difficulty')} applies to sequences; {plugin.name} is a corruption and has severities."
-        )
+        raise UserError(f"{option('difficulty')} applies to sequences; {plugin.name} is a corruption.")
     sheet = contact_sheet(plugin, image, chosen.seed, chosen.edition)
     PillowImage.fromarray(sheet).save(target)
     return [target]
@@ -97,9 +95,9 @@ def warmup(*, progress: Progress = silent) -> WarmedUp:
     image = golden_image(EDITIONS[0])
     total = len(corruptions) + len(sequences)
     for corruption in corruptions:
-        edition = min(corruption.severities)
-        for severity in SEVERITIES:
-            corruption.apply(image, corruption.draws(0, "", severity), severity, edition)
+        edition = corruption.editions[0]
+        for level in corruption.levels:
+            corruption.apply(image, corruption.draws(0, "", level), level, edition)
         progress(1, total)
     for sequence in sequences:
         edition = min(sequence.tables)

@@ -64,7 +64,7 @@ INDENT = "    "
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # Columns that are too wide for the terminal; --json prints all.
 WIDE = {
-    "corruptions": ("met_by", "source"),
+    "corruptions": ("drawn", "note", "min_side_px", "met_by", "source"),
     "sequences": ("random", "met_by", "source", "frames"),
     "layouts": ("corrupted",),
     "decoders": ("needs", "scales"),

@@ -25,7 +25,8 @@ class Condition:
             `corruption`, `sequence` or `pipeline` (one changed step of the canvas or the model).
         unit: name of the corruption, of the sequence with its prefix (`seq/tilt`), or the step as
             `axis=value`.
-        level: a corruption's severity, 1..5; a noise sequence's difficulty, 1..3; 0 for neither.
+        level: a corruption's severity, 1..5; a noise sequence's difficulty, 1..3; 0 for neither, and for a
+            corruption with one strength.
         edition: the edition of the severity table.
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
@@ -52,7 +53,7 @@ class Condition:
 
     @cached_property
     def name(self) -> str:
-        """The name as users write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `seq/tilt`, `decode=opencv`."""
+        """The name as users write it: `clean`, `fog:3+jpeg:85`, `s2n/blur`, `seq/tilt`, `decode=opencv`."""
         base = (f"{self.unit}:{self.level}" if self.level else self.unit) or self.kind
         return base if self.codec == "none" else f"{base}+{self.codec}"
 
@@ -148,10 +149,17 @@ def grid_text(places: Iterable[tuple[str, int]]) -> str:
     for unit, unit_levels in _levels_by_unit(places).items():
         units.setdefault(tuple(sorted(unit_levels)), []).append(unit)
     return "; ".join(
-        f"{', '.join(names)} at {'severities' if len(levels) > 1 else 'severity'} "
-        f"{', '.join(map(str, levels))}"
+        ", ".join(names) + (f" at {levels_text(levels)}" if any(levels) else "")
         for levels, names in units.items()
     )
+
+
+def levels_text(levels: Iterable[int]) -> str:
+    """Severities as text: `severity 3`, `severities 1, 3`; "" for one strength, which has none."""
+    graded = sorted({level for level in levels if level})
+    if not graded:
+        return ""
+    return f"{'severities' if len(graded) > 1 else 'severity'} {', '.join(map(str, graded))}"
 
 
 def is_uneven(places: Iterable[tuple[str, int]]) -> bool:

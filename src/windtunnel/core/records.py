@@ -137,8 +137,9 @@ class DataRecipe(Record, frozen=True):
     """The facts of the data that determine predictions.
 
     Attributes:
-        count, of: number of images in the run and in the dataset.
+        count, of: number of images in the run, and in the dataset or its selected classes.
         finished: identity of a precomputed set; None for other datasets.
+        classes: the rule that selects classes: `every:10`, or `listed:` and a digest; "" for all.
     """
 
     count: int
@@ -148,6 +149,7 @@ class DataRecipe(Record, frozen=True):
     digest: str
     finished: PrecomputedIdentity | None
     natural: NaturalRecipe | None = None
+    classes: str = ""
 
 
 class SuiteRecipe(Record, frozen=True):

@@ -59,14 +59,18 @@ class Registry(Generic[P]):
     """The plug-ins of one kind, by name; each is imported on first use.
 
     A shipped plug-in is the object that has the name of its file. In names, `separator` replaces the
-    underscores of the file name.
+    underscores of the file name. In a `nested` registry, a folder of the package is a prefix of names:
+    `s2n/blur` is the object `blur` of `s2n/blur.py`.
     """
 
-    def __init__(self, kind: str, package: str, type_: type[P], *, separator: str = "_") -> None:
+    def __init__(
+        self, kind: str, package: str, type_: type[P], *, separator: str = "_", nested: bool = False
+    ) -> None:
         self.kind = kind
         self._package = package
         self._type = type_
         self._separator = separator
+        self._nested = nested
         self._added: dict[str, Path] = {}
         self._loaded: dict[str, P] = {}
         _REGISTRIES[type_] = self
@@ -137,16 +141,23 @@ class Registry(Generic[P]):
         raise unknown_name(self.kind, name, self.names(), self.command)
 
     def _load_shipped(self, stem: str) -> object:
-        return getattr(importlib.import_module(f"{self._package}.{stem}"), stem)
+        module = importlib.import_module(f"{self._package}.{stem.replace('/', '.')}")
+        return getattr(module, stem.rpartition("/")[2])
 
     def _load_entry_point(self, entry: importlib.metadata.EntryPoint) -> object:
         return entry.load()
 
     @cached_property
     def _shipped(self) -> dict[str, str]:
-        """Name to file name of the plug-ins that come with windtunnel."""
-        paths = importlib.import_module(self._package).__path__
-        stems = [module.name for module in pkgutil.iter_modules(paths)]
+        """Name to file name of the plug-ins that come with windtunnel; nothing is imported."""
+        paths = list(importlib.import_module(self._package).__path__)
+        stems = []
+        for module in pkgutil.iter_modules(paths):
+            if module.ispkg and self._nested:
+                folders = [str(Path(path, module.name)) for path in paths]
+                stems += [f"{module.name}/{inner.name}" for inner in pkgutil.iter_modules(folders)]
+            else:
+                stems.append(module.name)
         return {stem.replace("_", self._separator): stem for stem in stems}
 
     @cached_property

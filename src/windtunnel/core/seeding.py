@@ -11,6 +11,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
 WORD = (1 << 64) - 1
+# Up to this many words are computed faster as Python integers than as an array.
+FEW = 16
 
 
 def digest64(*parts: object) -> int:
@@ -84,9 +87,35 @@ class Draws:
 
     def uniforms(self, purpose: str, count: int, low: float = 0.0, high: float = 1.0) -> NDArray[np.float64]:
         """Uniform numbers in [low, high): the top 53 bits of each word."""
+        if count <= FEW:
+            key = self.key(purpose)
+            shares = [(word(key, index) >> 11) * 2.0**-53 for index in range(count)]
+            return np.array([low + (high - low) * share for share in shares], np.float64)
         unit = (words(self.key(purpose), count) >> np.uint64(11)) * 2.0**-53
         return np.asarray(low + (high - low) * unit, np.float64)
 
     def integer(self, purpose: str, low: int, high: int) -> int:
         """One integer in [low, high): the top 32 bits of the purpose's first word times the range."""
         return low + (((word(self.key(purpose), 0) >> 32) * (high - low)) >> 32)
+
+    def integers(self, purpose: str, count: int, low: int, high: int) -> list[int]:
+        """Integers in [low, high): the top 32 bits of each word times the range."""
+        key = self.key(purpose)
+        if count <= FEW:
+            return [low + (((word(key, index) >> 32) * (high - low)) >> 32) for index in range(count)]
+        draws = ((words(key, count) >> np.uint64(32)) * np.uint64(high - low)) >> np.uint64(32)
+        return [low + draw for draw in draws.tolist()]
+
+    def normals(self, purpose: str, count: int, spread: float = 1.0) -> list[float]:
+        """Normal numbers of mean 0: the normal quantile of (each word's top 53 bits + 1/2) / 2**53."""
+        key, standard = self.key(purpose), NormalDist()
+        shares = [((word(key, index) >> 11) + 0.5) * 2.0**-53 for index in range(count)]
+        return [spread * standard.inv_cdf(share) for share in shares]
+
+    def permutation(self, purpose: str, count: int) -> list[int]:
+        """The numbers below `count` in random order: Fisher and Yates's shuffle, one word for each swap."""
+        key, order = self.key(purpose), list(range(count))
+        for last in range(count - 1, 0, -1):
+            other = ((word(key, last) >> 32) * (last + 1)) >> 32
+            order[last], order[other] = order[other], order[last]
+        return order

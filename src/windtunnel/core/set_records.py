@@ -10,12 +10,13 @@ from windtunnel.core.records import CanvasRecipe, Record
 
 
 class SetData(Record, frozen=True):
-    """The source images of a made set."""
+    """The source images of a made set; `classes` is the rule that selects some of their classes."""
 
     count: int
     of: int
     label_space: str
     digest: str
+    classes: str = ""
 
 
 class SetRecipe(Record, frozen=True):

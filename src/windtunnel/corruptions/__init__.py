@@ -1,6 +1,8 @@
 """Corruptions: one file each, with a pure pixel function and its severity tables.
 
-A unit is the function `name(image, rng, **params)` in the file `name.py`, decorated with @corruption.
+A unit is the function `name(image, rng, **params)` in the file `name.py`, decorated with @corruption. The
+units of a folder have its name as a prefix (`s2n/blur`). A unit without tables has one strength: it draws all
+its parameters for every image, its level is 0, and its name is written without a severity.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from windtunnel.core.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)
+# The level of a unit with one strength.
+ONE_STRENGTH = (0,)
 OTHER_KINDS = "windtunnel.transforms takes Pillow images, floats and tensors"
 MIN_SIDE_PX = 32
 # Module constants, because every call checks them.
@@ -34,12 +38,12 @@ PixelFunction = Callable[..., Image]
 
 @dataclass(frozen=True)
 class Corruption(Plugin):
-    """An image corruption with five severities per edition.
+    """An image corruption with five severities per edition, or with one strength.
 
     Attributes:
         function: the pure pixel function.
         params: the names of the severity parameters, in the order of the tables.
-        severities: edition -> five rows of parameter values.
+        severities: edition -> five rows of parameter values; empty for a unit with one strength.
         imitates: the real-world effect that it imitates, in one sentence.
         source: the source of its definition.
         revision: raised whenever the golden digest changes.
@@ -51,6 +55,9 @@ class Corruption(Plugin):
         check: refuses invalid settings before any work.
         met_by: applications in which it occurs, in one sentence.
         family: the kind of corruption, such as noise or blur; one word for listings.
+        prefix: what the name begins with, such as `s2n/`; the name of its folder.
+        drawn: the parameters that are drawn for every image, in one sentence; "" if severities set them.
+        min_side_px: the shortest side of images that it changes as defined.
     """
 
     function: PixelFunction
@@ -67,15 +74,44 @@ class Corruption(Plugin):
     check: Callable[..., None] | None = None
     met_by: str = ""
     family: str = ""
+    prefix: str = ""
+    drawn: str = ""
+    min_side_px: int = MIN_SIDE_PX
+
+    @cached_property
+    def name(self) -> str:
+        """The unit's name, which is that of its function and its file, after the prefix."""
+        return self.prefix + self.function.__name__
 
     @property
-    def name(self) -> str:
-        """The unit's name, which is that of its function and its file."""
-        return self.function.__name__
+    def has_one_strength(self) -> bool:
+        """Whether it has no severities."""
+        return not self.severities
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The severities; 0 alone for a unit with one strength."""
+        return SEVERITIES if self.severities else ONE_STRENGTH
+
+    @property
+    def editions(self) -> tuple[int, ...]:
+        """The editions that it has parameters for; a unit with one strength has the same for all."""
+        return tuple(sorted(self.severities)) or EDITIONS
+
+    def level(self, severity: int | None) -> int:
+        """The level of a severity as a user gives it; None is severity 1, or the one strength."""
+        if severity is None:
+            return self.levels[0]
+        if self.has_one_strength:
+            raise UserError(f"{self.name} has one strength; leave out the severity, which is {severity!r}.")
+        check_severity(severity)
+        return int(severity)
 
     def parameters(self, severity: int, edition: int) -> dict[str, float]:
-        """The parameters of one severity in one edition."""
-        check_severity(severity)
+        """The parameters of one severity in one edition; none of a unit with one strength."""
+        if self.has_one_strength and severity in ONE_STRENGTH:
+            return {}
+        self.level(severity)
         if edition not in self.severities:
             known = ", ".join(map(str, sorted(self.severities)))
             raise UserError(f"{self.name} has no edition {edition}; it has {known}.")
@@ -120,6 +156,11 @@ class Corruption(Plugin):
         """Corrupt an image as the function `corrupt` does, with options that are checked already."""
         canvas = as_canvas(image)
         height, width = canvas.shape[:2]
+        if min(height, width) < self.min_side_px:
+            raise UserError(
+                f"The image is {width}x{height} pixels; {self.name} needs at least {self.min_side_px} on "
+                "each side."
+            )
         rng = self.draws(seed, sample_id, severity)
         corrupted = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
         is_rgb = image.ndim == 3 and image.shape[2] == 3
@@ -154,8 +195,8 @@ class Corruption(Plugin):
 
 def corruption(
     *,
-    params: Sequence[str],
-    severities: Mapping[int, Sequence[Sequence[float]]],
+    params: Sequence[str] = (),
+    severities: Mapping[int, Sequence[Sequence[float]]] = MappingProxyType({}),
     imitates: str,
     source: str,
     revision: int = 1,
@@ -167,8 +208,10 @@ def corruption(
     check: Callable[..., None] | None = None,
     met_by: str = "",
     family: str = "",
+    drawn: str = "",
+    min_side_px: int = MIN_SIDE_PX,
 ) -> Callable[[PixelFunction], Corruption]:
-    """Turn a pixel function into a corruption."""
+    """Turn a pixel function into a corruption; without `params` and `severities` it has one strength."""
     for edition, rows in severities.items():
         if len(rows) != len(SEVERITIES) or any(len(row) != len(params) for row in rows):
             raise UserError(f"Edition {edition} needs {len(SEVERITIES)} rows of {len(params)} values each.")
@@ -189,12 +232,19 @@ def corruption(
             check,
             met_by,
             family,
+            drawn=drawn,
+            min_side_px=min_side_px,
         )
 
     return decorate
 
 
-REGISTRY = Registry("corruption", "windtunnel.corruptions", Corruption)
+REGISTRY = Registry("corruption", "windtunnel.corruptions", Corruption, nested=True)
+
+
+def has_one_strength(unit: str) -> bool:
+    """Whether a unit is a registered corruption without severities."""
+    return unit in REGISTRY and REGISTRY.get(unit).has_one_strength
 
 
 def check_severity(severity: int) -> None:
@@ -224,7 +274,7 @@ def edition_of(width: int, height: int) -> int:
 def corrupt(
     image: NDArray[np.uint8],
     name: str,
-    severity: int = 1,
+    severity: int | None = None,
     *,
     seed: int | None = None,
     sample_id: str = "",
@@ -237,7 +287,7 @@ def corrupt(
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is corrupted as RGB and returned in its own
             shape. At least 32 pixels on each side.
         name: the corruption (`windtunnel list corruptions`).
-        severity: 1 to 5.
+        severity: 1 to 5, by default 1; not for corruptions with one strength, such as `s2n/blur`.
         seed: the same seed and sample_id give the same pixels; None uses a random seed.
         sample_id: identifies the image, so that two images never share their noise.
         edition: edition of the severity table, 32, 64, 224 or 299; None chooses it by the short side.
@@ -250,14 +300,14 @@ def corrupt(
         UserError: the name is unknown, or the severity or image is invalid.
     """
     unit = REGISTRY.get(name)
-    check_severity(severity)
+    level = unit.level(severity)
     check_seed(seed)
     check_edition(edition)
     if settings:
         unit.assets(settings)
     return unit.corrupt(
         image,
-        int(severity),
+        level,
         seed=fresh_seed() if seed is None else int(seed),
         sample_id=sample_id,
         edition=edition,

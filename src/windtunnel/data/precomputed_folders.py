@@ -1,4 +1,7 @@
-"""Precomputed folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<image>`."""
+"""Precomputed folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<image>`.
+
+A made set has corruptions with one strength in `<corruption>/<class>/<image>`.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +90,8 @@ def folder_shelf(root: Location, manifest: Manifest | None) -> FolderShelf | Non
     if manifest:
         made = [condition for condition in manifest.conditions if condition.is_corruption]
         folders_made = {
-            (condition.unit, condition.level): root / condition.unit / str(condition.level)
-            for condition in made
+            place: root / corruption_folder(place)
+            for place in ((condition.unit, condition.level) for condition in made)
         }
         return FolderShelf(root, folders_made, manifest, []) if manifest.recipe.layout == "folders" else None
     levels, not_read = _levels(root)
@@ -108,6 +111,12 @@ def folder_shelf(root: Location, manifest: Manifest | None) -> FolderShelf | Non
             return FolderShelf(root, folders, None, ignored)
     _refuse_unknown_severities(root)
     return None
+
+
+def corruption_folder(place: Place) -> str:
+    """The path of a corruption's class folders in a set: `fog/3`, or `s2n/blur` for one strength."""
+    unit, level = place
+    return f"{unit}/{level}" if level else unit
 
 
 def _refuse_unknown_severities(root: Location) -> None:

@@ -16,6 +16,7 @@ from windtunnel.data.natural_detection import detect_natural_set
 from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import CLEAN, PrecomputedDataset
+from windtunnel.data.shelf import place_text
 from windtunnel.published.natural_sets import natural_set
 
 
@@ -92,8 +93,8 @@ def open_as_run_reads(source: str | Location | Dataset) -> tuple[Dataset, tuple[
 def _stored(dataset: PrecomputedDataset, wanted: str) -> StoredImages:
     """The images of the condition `wanted` of a precomputed set."""
     conditions = {
-        f"{condition.unit}:{condition.level}": StoredImages(
-            dataset, f"{condition.unit}:{condition.level}", condition.unit, condition.level
+        (name := place_text((condition.unit, condition.level))): StoredImages(
+            dataset, name, condition.unit, condition.level
         )
         for condition in dataset.stored
         if condition.is_corruption

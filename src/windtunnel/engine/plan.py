@@ -24,6 +24,7 @@ from windtunnel.core.task import REGISTRY as TASKS
 from windtunnel.core.task import LabelOptions, Postprocessor, Task
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column
+from windtunnel.data.class_subset import of_classes
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.survey import survey
@@ -34,7 +35,7 @@ from windtunnel.options.doctor import options_for_doctor
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
-from windtunnel.suites.canvas import Canvas, choose_canvas, precomputed_canvas
+from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
 
@@ -124,9 +125,10 @@ def make_plan(
     if not precomputed:
         mapping.check_metrics(suite.name, suite.metrics)
     subset = suite.subset if options.subset is None else options.subset
-    chosen = dataset.subset(samples, subset, options.seed)
+    selected = of_classes(samples, mapping.data_space, options.classes, dataset.location)
+    chosen = dataset.subset(selected.samples, subset, options.seed)
     frames = _frames_of(dataset, chosen)
-    notes = [*mapping.notes, *dataset.subset_notes(chosen), *mapping.unused_notes]
+    notes = [*mapping.notes, *selected.notes, *dataset.subset_notes(chosen), *mapping.unused_notes]
     surveyed = tuple(surveyed or survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     grouping, video_notes = _grouping(options.group or "", frames, readable)
@@ -137,7 +139,7 @@ def make_plan(
     if precomputed:  # after the conditions: a set without any condition of the suite is refused first
         mapping.check_metrics(suite.name, suite.metrics)
     notes += [*dataset.check_content(readable), *video_notes, *step_notes]
-    data = data_recipe(dataset, mapping.data_space, samples, surveyed, frames, options.seed)
+    data = data_recipe(dataset, mapping.data_space, selected, surveyed, frames, options.seed)
     projection = mapping.projection(surveyed, masked=options.mask or suite.mask)
     recipe = _recipe(model, suite, canvas, conditions, data, projection, manifest, options)
     info = RunInfo(
@@ -206,6 +208,11 @@ def _refuse_mistakes(dataset: Dataset, suite: Suite, options: RunOptions) -> Non
         )
     if options.subset is not None and options.subset < 0:
         raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
+    if options.classes is not None and suite.natural:
+        raise UserError(
+            f"{option('classes')} selects classes of ordinary images; suite {suite.name} scores a natural "
+            f"set, which has its own classes. Leave {option('classes')} out."
+        )
     if options.chunk is not None and options.chunk < 1:
         raise UserError(f"{option('chunk')} is {options.chunk}; give at least 1 image per shard.")
     if options.settings and dataset.precomputed:
@@ -259,7 +266,8 @@ def _available(
     formats = Counter(image.format for image in readable)
     units, left_out = available_units(suite.units, canvas.geometry, model, formats)
     refuse_nothing_swapped(units, canvas.geometry, left_out)
-    return replace(suite, units=units), left_out
+    units, too_large = fitting_units(units, canvas, readable)
+    return replace(suite, units=units), [*left_out, *too_large]
 
 
 def _conditions(

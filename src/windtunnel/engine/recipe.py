@@ -11,6 +11,7 @@ from windtunnel.core.labels import LabelSpace
 from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.data import Dataset
+from windtunnel.data.class_subset import ClassSubset
 from windtunnel.engine.condition_kinds import kind_of
 from windtunnel.models import Model
 
@@ -34,7 +35,7 @@ def model_recipe(model: Model) -> ModelRecipe:
 def data_recipe(
     dataset: Dataset,
     called: LabelSpace,
-    total: Sequence[Sample],
+    selected: ClassSubset,
     surveyed: Sequence[Surveyed],
     frames: Sequence[FrameRow],
     seed: int,
@@ -42,13 +43,14 @@ def data_recipe(
     """The facts of the data that determine predictions."""
     return DataRecipe(
         count=len(surveyed),
-        of=len(total),
+        of=len(selected.samples),
         subset_seed=seed,
         label_space=called.name,
         digest=digest_of_rows([image.sample.id, image.sample.labels, image.content] for image in surveyed),
         # The survey hashes one file per image; the identity covers the other files of a precomputed set.
         finished=dataset.identity,
-        natural=_natural_recipe(dataset, total, surveyed, frames),
+        natural=_natural_recipe(dataset, selected.samples, surveyed, frames),
+        classes=selected.rule,
     )
 
 

@@ -21,8 +21,6 @@ from windtunnel.kernels.draws import word
 from windtunnel.kernels.jit import jit
 
 LEVELS = 256
-_THRESHOLD_BITS = 24
-_THRESHOLD_ONE = 1 << _THRESHOLD_BITS
 _COLUMN = np.uint32(0xFF)  # a row of the table holds 2**8 columns
 _COLUMN_BITS = np.uint32(8)
 _LINE = 16  # entries in a cache line of 64 bytes
@@ -71,12 +69,16 @@ def matrix_from_cdf(below: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def alias_table(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """Turn a stochastic matrix into an alias table: threshold in the upper 24 bits, alias in the lower 8."""
-    return _alias_rows(np.ascontiguousarray(matrix))
+    """Turn a stochastic matrix into an alias table: the alias in the lower bits, the threshold in the others.
+
+    The number of columns is a power of two; of 256 columns, aliases have 8 bits and thresholds 24.
+    """
+    bits = matrix.shape[1].bit_length() - 1
+    return _alias_rows(np.ascontiguousarray(matrix), np.uint32(bits), 1 << (32 - bits))
 
 
 @jit
-def _alias_rows(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
+def _alias_rows(matrix: NDArray[np.float64], bits: np.uint32, one: int) -> NDArray[np.uint32]:
     rows, columns = matrix.shape
     table = np.empty((rows, columns), np.uint32)
     small = np.empty(columns, np.int64)
@@ -95,8 +97,8 @@ def _alias_rows(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
             n_small -= 1
             poor = small[n_small]
             rich = large[n_large - 1]
-            threshold = np.uint32(min(_THRESHOLD_ONE - 1, int(share[poor] * _THRESHOLD_ONE + 0.5)))
-            table[row, poor] = (threshold << np.uint32(8)) | np.uint32(rich)
+            threshold = np.uint32(min(one - 1, int(share[poor] * one + 0.5)))
+            table[row, poor] = (threshold << bits) | np.uint32(rich)
             share[rich] -= 1.0 - share[poor]
             if share[rich] < 1.0:
                 n_large -= 1
@@ -104,9 +106,9 @@ def _alias_rows(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
                 n_small += 1
         # The remaining columns differ from 1 by rounding only: each is its own alias.
         for i in range(n_small):
-            table[row, small[i]] = (np.uint32(_THRESHOLD_ONE - 1) << np.uint32(8)) | np.uint32(small[i])
+            table[row, small[i]] = (np.uint32(one - 1) << bits) | np.uint32(small[i])
         for i in range(n_large):
-            table[row, large[i]] = (np.uint32(_THRESHOLD_ONE - 1) << np.uint32(8)) | np.uint32(large[i])
+            table[row, large[i]] = (np.uint32(one - 1) << bits) | np.uint32(large[i])
     return table
 
 

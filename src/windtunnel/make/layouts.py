@@ -23,6 +23,7 @@ from windtunnel.data.manifest import checksum
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.data.precomputed_arrays import LABELS
 from windtunnel.data.precomputed_clips import name_of
+from windtunnel.data.precomputed_folders import corruption_folder
 from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
 from windtunnel.sequences import sequence_of
@@ -84,6 +85,7 @@ class Folders:
     """Files in class folders: images, frames or videos, and `clean/<class>/<name>.png`.
 
     <corruption>/<severity>/<class>/<name>.JPEG       images, as ImageNet-C is published
+    <corruption>/<class>/<name>.JPEG                  images of a corruption with one strength
     <perturbation>[_2|_3]/<class>/<name>/<frame>.png  frames
     <perturbation>[_2|_3]/<class>/<name>.mp4          videos, as ImageNet-P is published
     """
@@ -120,7 +122,7 @@ def folder_of(condition: Condition) -> str:
     """The folder of a condition's images in a set of folders."""
     if condition.is_sequence:
         return name_of((condition.unit, condition.level))
-    return CLEAN if condition.is_clean else f"{condition.unit}/{condition.level}"
+    return CLEAN if condition.is_clean else corruption_folder((condition.unit, condition.level))
 
 
 @dataclass(frozen=True)

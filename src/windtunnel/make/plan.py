@@ -17,6 +17,7 @@ from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.set_records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data.class_subset import of_classes
 from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk
@@ -29,7 +30,7 @@ from windtunnel.make.class_folders import class_folders
 from windtunnel.make.image_names import image_names
 from windtunnel.make.set_suite import check_split, layouts_of, settled_layout, suite_to_make, with_codec
 from windtunnel.options.make import SPLITS, STEPS_LAYOUT, MakeOptions
-from windtunnel.suites.canvas import Canvas, choose_canvas
+from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import (
     available_units,
@@ -103,7 +104,10 @@ def plan_make(
     check_split(suite, options.split)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
     subset = suite.subset if options.subset is None else options.subset
-    chosen = stratified_subset(samples, subset, options.seed)
+    used = sorted({label for sample in samples for label in sample.labels})
+    space, label_notes = read_indices(dataset.label_space, used, options.labels or "")
+    selected = of_classes(samples, space, options.classes, dataset.location)
+    chosen = stratified_subset(selected.samples, subset, options.seed)
     surveyed = survey(dataset, chosen, progress, decoded=True)
     readable = _readable(dataset, surveyed)
     canvas = choose_canvas(suite, {(image.width, image.height) for image in readable}, Geometry())
@@ -113,13 +117,11 @@ def plan_make(
     check_deterministic(conditions)
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
-    used = sorted({label for sample in samples for label in sample.labels})
-    space, label_notes = read_indices(dataset.label_space, used, options.labels or "")
     classes = _classes(space, images)
     made = sorted({image.sample.labels[0] for image in images})
     folders = class_folders(dataset.label_space, space, made)
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
-    notes += [*label_notes, *(folders.notes if in_folders else ())]
+    notes += [*label_notes, *selected.notes, *(folders.notes if in_folders else ())]
     if layout == "arrays":
         _check_arrays(suite, images, canvas)
     names = image_names(layout, images, folders.names)
@@ -127,7 +129,7 @@ def plan_make(
     recipe = SetRecipe(
         suite=suite.citation,
         layout=layout,
-        data=SetData(len(images), len(samples), space.name, digest(content)),
+        data=SetData(len(images), len(selected.samples), space.name, digest(content), selected.rule),
         canvas=canvas.record(),
         codec=conditions[-1].codec,
         seed=options.seed,
@@ -176,9 +178,10 @@ def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
 
 
 def _available(suite: Suite, canvas: Canvas, readable: Sequence[Surveyed]) -> tuple[Suite, list[str]]:
-    """A suite with the pipeline steps that are available here, and notes on those left out."""
+    """A suite with the units that are available here, and notes on those left out."""
     if STEPS_LAYOUT not in layouts_of(suite):
-        return suite, []
+        units, notes = fitting_units(suite.units, canvas, readable)
+        return replace(suite, units=units), notes
     formats = Counter(image.format for image in readable)
     units, notes = available_units(suite.units, canvas.geometry, None, formats)
     return replace(suite, units=units), notes

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
+from windtunnel.corruptions import has_one_strength
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.make.imagenet_s import NAMED_AXES
@@ -61,6 +62,8 @@ def layouts_of(suite: Suite) -> tuple[str, ...]:
     """The layouts in which a suite can be stored, the default first."""
     if suite.holds_sequences:
         return CLIP_LAYOUTS
+    if any(map(has_one_strength, suite.corruptions)):  # arrays have five severities of each corruption
+        return IMAGE_LAYOUTS[:1]
     return IMAGE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
 
 
@@ -69,6 +72,8 @@ def with_codec(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     if layout not in ("auto", *layouts_of(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted images are"
         what = what if suite.corruptions or suite.holds_sequences else "pipeline steps are"
+        if any(map(has_one_strength, suite.corruptions)):
+            what = "corruptions with one strength are"
         raise UserError(f"{option('layout')} is '{layout}'; {what} stored as {', '.join(layouts_of(suite))}.")
     if layout == "videos" and codec is None:
         codec = H264

@@ -182,19 +182,20 @@ def ratios(run: ScoredRun, baseline: ScoredRun, metric: str, units: Sequence[str
     return [
         ratio(pair, metric, unit, [unit])
         for unit in units
-        if not why_not_normalised(pair, unit, _severities(run, unit), relative=relative)
+        if not why_not_normalised(pair, unit, level_count(run, unit), relative=relative)
     ]
 
 
 def mean_ratio(run: ScoredRun, baseline: ScoredRun, metric: str, units: Sequence[str]) -> list[Measure]:
     """mCE or relative mCE; none unless the baseline can normalise every corruption."""
     pair, relative = pair_errors(run, baseline), metric in RELATIVE
-    if any(why_not_normalised(pair, unit, _severities(run, unit), relative=relative) for unit in units):
+    if any(why_not_normalised(pair, unit, level_count(run, unit), relative=relative) for unit in units):
         return []
     return [ratio(pair, metric, "", units)]
 
 
-def _severities(run: ScoredRun, unit: str) -> int:
+def level_count(run: ScoredRun, unit: str) -> int:
+    """The number of severities of a corruption in a run; 1 for one strength."""
     return sum(condition.unit == unit for condition in run.conditions)
 
 
@@ -223,7 +224,7 @@ def baseline_notes(run: ScoredRun, units: Sequence[str]) -> list[str]:
         lines.append(f"{left_out:,} images are not in the baseline run; CE and relative CE leave them out.")
     for relative, name in ((False, "CE"), (True, "relative CE")):
         reasons = (
-            why_not_normalised(pair, unit, _severities(run, unit), relative=relative) for unit in units
+            why_not_normalised(pair, unit, level_count(run, unit), relative=relative) for unit in units
         )
         lines += [f"No {name}: {reason}." for reason in dict.fromkeys(reasons) if reason]
     return lines

@@ -21,7 +21,7 @@ import numpy as np
 from windtunnel import published
 from windtunnel.core.metrics import Missing
 from windtunnel.core.option_names import option
-from windtunnel.corruptions import SEVERITIES
+from windtunnel.corruptions import ONE_STRENGTH, SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.clean_comparison import why_no_clean
 from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
@@ -83,7 +83,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
         reasons.append(
             Misfit("they hold for images stored as JPEG 85", f"run with {option('codec', 'jpeg:85')}")
         )
-    units = set(suite.units)
+    units = {*suite.units, *(condition.unit for condition in corrupted)}
     if missing := sorted(units - set(alexnet_errors())):
         none = f"they have no errors for {', '.join(missing)}"
         reasons.append(Misfit(none, "run suite imagenet-c"))
@@ -93,12 +93,13 @@ def misfits(run: ScoredRun) -> list[Misfit]:
 
 
 def whole_units(run: ScoredRun) -> list[str]:
-    """The corruptions of the suite that the run has at all five severities."""
+    """The corruptions that the run has at all five severities, or that have one strength."""
     levels: dict[str, set[int]] = {}
     for condition in run.conditions:
         if condition.is_corruption:
             levels.setdefault(condition.unit, set()).add(condition.level)
-    return [unit for unit, unit_levels in levels.items() if unit_levels == set(SEVERITIES)]
+    whole = ({*SEVERITIES}, {*ONE_STRENGTH})
+    return [unit for unit, unit_levels in levels.items() if unit_levels in whole]
 
 
 def why_not_normalised(run: ScoredRun) -> Missing | None:

@@ -20,7 +20,7 @@ def facets_by_condition(run: ScoredRun) -> dict[str, Facets]:
     for condition in run.conditions:
         named = condition.is_corrupted
         corruption = condition.unit.removeprefix(SEQUENCE_PREFIX) if named else ""
-        severity = condition.level if condition.is_corruption else None
+        severity = condition.level or None if condition.is_corruption else None
         codec = condition.codec
         by_condition[condition.name] = Facets(corruption, severity, codec)
         if named:

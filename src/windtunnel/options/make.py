@@ -40,6 +40,13 @@ class MakeOptions(Options):
     )
     seed: int = same_field(RunOptions, "seed")
     subset: int | None = same_field(RunOptions, "subset")
+    classes: str | Path | None = option_field(
+        default=None,
+        help="Use only images of some classes: every:10 for every tenth in the order of WordNet ids, or a "
+        "file with a class name or WordNet id in every line.",
+        metavar="every:N|FILE",
+        path="maybe",
+    )
     edition: int | None = option_field(
         default=None, help="32, 64, 224 or 299; default: by the size of the images."
     )

@@ -59,6 +59,13 @@ class RunOptions(Options):
         help="Use only this many images, stratified by class; 0 for all; default: as in the suite.",
         minimum=0,
     )
+    classes: str | Path | None = option_field(
+        default=None,
+        help="Use only images of some classes: every:10 for every tenth in the order of WordNet ids, or a "
+        "file with a class name or WordNet id in every line. All outputs still compete unless mask is given.",
+        metavar="every:N|FILE",
+        path="maybe",
+    )
     budget: str | None = option_field(
         default=None,
         help="Choose the subset by the time that the run may take; a few images are timed first.",

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from windtunnel.corruptions import has_one_strength
+
 # The palette of Okabe and Ito, distinguishable with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")
 DASHES = ("solid", "dash", "dot", "dashdot")
 CELL_PX = 34
+# The heading of corruptions without severities.
+ONE_STRENGTH_COLUMN = "one strength"
 BAR_PX = 28
 
 
 def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
     """Heat map of error changes by corruption and severity, in points; a star marks a significant change.
+
+    Corruptions with one strength have a column of their own.
 
     Args:
         changes: condition (`fog:3+jpeg:85`) to change, low and high end of its interval, and significance.
@@ -21,8 +27,8 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
     table: dict[str, dict[str, tuple[float, float, float, bool]]] = {}
     for name, change in changes.items():
         unit, colon, level = name.split("+")[0].partition(":")
-        if colon:
-            table.setdefault(unit, {})[level] = change
+        if colon or has_one_strength(unit):
+            table.setdefault(unit, {})[level or ONE_STRENGTH_COLUMN] = change
     units = list(reversed(table))
     levels = sorted({level for row in table.values() for level in row})
     cells = [[table[unit].get(level) for level in levels] for unit in units]

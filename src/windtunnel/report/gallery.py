@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image as PillowImage
 
 from windtunnel.core.images import Image
-from windtunnel.corruptions import SEVERITIES, Corruption
+from windtunnel.corruptions import MIN_SIDE_PX, SEVERITIES, Corruption
 from windtunnel.report.demo_scene import scene
 from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
@@ -21,6 +21,7 @@ PAGE = "gallery.md"
 STRIPS = "gallery"
 TEST_SUITE = "imagenet-c"
 VALIDATION_SUITE = "imagenet-c-extra"
+CANDIDATE_SUITE = "syn2nat-candidates"
 SEQUENCE_SUITE = "imagenet-p"
 SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
@@ -29,6 +30,7 @@ EDITION = 224
 QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
+DRAWS_BYTES = 26_000
 # Units with more parameters than this have no table.
 TABLE_ROWS = 3
 
@@ -37,7 +39,8 @@ HEAD = """\
 
 <!-- Written by `windtunnel dev gallery`; change the units, not this page. -->
 
-Every corruption at every severity: the clean image, then severities 1 to 5. The scene is drawn by \
+Every corruption at every severity: the clean image, then severities 1 to 5. Corruptions with one strength \
+show five draws. The scene is drawn by \
 windtunnel, corrupted at {edition} pixels with the parameters of edition {edition}, and shown at three \
 quarters of its size. Fog at severity 3 is written `fog:3`. To see one on an image of your own:
 
@@ -48,7 +51,8 @@ fog.png
 
 **{test} corruptions are ImageNet-C's test set** (suite `{test_suite}`): report scores on them, and never \
 train or choose a model with them. **{validation} more are for validation** (suite `{validation_suite}`): \
-use them to choose models. The two are never mixed into one score.
+use them to choose models. The two are never mixed into one score. \
+**{candidates} are the candidates of Syn2Nat** (suite `{candidate_suite}`), with the prefix `s2n/`.
 """
 
 SEQUENCES_HEAD = """\
@@ -88,7 +92,14 @@ def write_gallery(units: Sequence[Corruption], out: Path, clips: Sequence[Pertur
 
 def strip_name(unit: Unit) -> str:
     """The file name of a unit's strip; sequences have a prefix because corruptions may share their names."""
-    return f"seq-{unit.name}.jpg" if isinstance(unit, Perturbation) else f"{unit.name}.jpg"
+    return f"seq-{unit.name}.jpg" if isinstance(unit, Perturbation) else f"{unit.name.replace('/', '-')}.jpg"
+
+
+def strip_bytes(unit: Unit) -> int:
+    """The size limit of a unit's strip."""
+    if isinstance(unit, Perturbation):
+        return FRAMES_BYTES
+    return DRAWS_BYTES if unit.has_one_strength else STRIP_BYTES
 
 
 def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()) -> str:
@@ -101,9 +112,11 @@ def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()
         test_suite=test.name,
         validation=len(validation.units),
         validation_suite=validation.name,
+        candidates=len(load_suite(CANDIDATE_SUITE).units),
+        candidate_suite=CANDIDATE_SUITE,
     )
     contents = [
-        f"- {title}: {', '.join(f'[{unit.name}](#{unit.name})' for unit in members)}"
+        f"- {title}: {', '.join(f'[{unit.name}](#{_anchor(unit.name)})' for unit in members)}"
         for title, members in groups.items()
     ]
     sections = [line for title, members in groups.items() for line in _group(title, members)]
@@ -111,12 +124,13 @@ def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()
 
 
 def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
-    """Units by heading: families of the test suite, the validation suite, and all others."""
+    """Units by heading: families of the test suite, the validation suite, candidates, and all others."""
     by_name = {unit.name: unit for unit in units}
     test, validation = load_suite(TEST_SUITE).units, load_suite(VALIDATION_SUITE).units
     headings = {name: by_name[name].family.capitalize() for name in test if name in by_name}
     headings |= {name: "Extra, for validation" for name in validation if name in by_name}
-    headings |= {name: "In neither suite" for name in by_name if name not in headings}
+    headings |= {name: "Syn2Nat candidates" for name in load_suite(CANDIDATE_SUITE).units if name in by_name}
+    headings |= {name: "In none of these suites" for name in by_name if name not in headings}
     groups: dict[str, list[Corruption]] = {}
     for name, heading in headings.items():
         groups.setdefault(heading, []).append(by_name[name])
@@ -127,8 +141,12 @@ def gallery_strip(unit: Unit) -> bytes:
     """The strip of a unit as a JPEG file."""
     edition = _edition(unit)
     if isinstance(unit, Perturbation):
-        return encode_strip(frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX), FRAMES_BYTES)
-    return encode_strip(strip(unit, _scene(edition), edition), STRIP_BYTES)
+        image = frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX)
+    elif unit.has_one_strength:
+        image = strip(unit, _scene(edition), edition, FRAME_CELL_PX)
+    else:
+        image = strip(unit, _scene(edition), edition)
+    return encode_strip(image, strip_bytes(unit))
 
 
 def encode_strip(image: Image, most_bytes: int) -> bytes:
@@ -148,8 +166,13 @@ def _scene(edition: int) -> Image:
 
 def _edition(unit: Unit) -> int:
     """The edition of the page, or the largest edition of a unit that lacks it."""
-    editions = unit.tables if isinstance(unit, Perturbation) else unit.severities
+    editions = unit.tables if isinstance(unit, Perturbation) else unit.editions
     return EDITION if EDITION in editions else max(editions)
+
+
+def _anchor(name: str) -> str:
+    """The link target of a heading."""
+    return name.replace("/", "")
 
 
 def _group(title: str, units: Sequence[Corruption]) -> Iterator[str]:
@@ -157,10 +180,11 @@ def _group(title: str, units: Sequence[Corruption]) -> Iterator[str]:
     for unit in units:
         yield f"### {unit.name}\n"
         yield f"{unit.imitates}\n"
-        yield f"![{unit.name}: clean and severities 1 to 5]({STRIPS}/{unit.name}.jpg)\n"
+        shown = "severities 1 to 5" if unit.severities else "five draws" if unit.random else "corrupted"
+        yield f"![{unit.name}: clean and {shown}]({STRIPS}/{strip_name(unit)})\n"
         yield from (f"- {label}: {text}" for label, text in _facts(unit))
         yield ""
-        if len(unit.params) <= TABLE_ROWS:
+        if unit.severities and len(unit.params) <= TABLE_ROWS:
             yield from _table(unit)
 
 
@@ -178,7 +202,7 @@ def _sequences(clips: Sequence[Perturbation]) -> Iterator[str]:
     order = {name: position for position, name in enumerate((*test, *validation))}
     named = {SEQUENCE_PREFIX + unit.name: unit for unit in clips}
     names = sorted(named, key=lambda name: order.get(name, len(order)))
-    yield ", ".join(f"[{name}](#{name.replace('/', '')})" for name in names) + "\n"
+    yield ", ".join(f"[{name}](#{_anchor(name)})" for name in names) + "\n"
     for name in names:
         unit, table = named[name], named[name].table(_edition(named[name]))
         yield f"### {name}\n"
@@ -196,7 +220,12 @@ def _sequences(clips: Sequence[Perturbation]) -> Iterator[str]:
 def _facts(unit: Corruption) -> Iterator[tuple[str, str]]:
     if unit.met_by:
         yield "Who meets it", unit.met_by
-    yield "Random", "yes, every image gets a draw of its own." if unit.random else "no."
+    if unit.drawn:
+        yield "Drawn for every image", unit.drawn
+    else:
+        yield "Random", "yes, every image gets a draw of its own." if unit.random else "no."
+    if unit.min_side_px > MIN_SIDE_PX:
+        yield "Images", f"at least {unit.min_side_px} pixels on each side."
     if _edition(unit) != EDITION:
         yield "Edition", f"{_edition(unit)}, at that size."
     if len(unit.params) > TABLE_ROWS:

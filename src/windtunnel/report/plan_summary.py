@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.conditions import grid_text, is_uneven, levels_text
 from windtunnel.core.locations import Location
 from windtunnel.core.placement import DEFAULT_PRECISION
 from windtunnel.core.wording import byte_size, counted
@@ -142,14 +142,13 @@ def _contents(plan: Plan) -> str:
             f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
         )
     elif corrupted:
-        levels = sorted({condition.level for condition in corrupted})
-        severities = "severity" if len(levels) == 1 else "severities"
+        severities = levels_text(condition.level for condition in corrupted)
         grid = [(condition.unit, condition.level) for condition in corrupted]
         uneven = is_uneven(grid) and not plan.info.missing
         parts.append(
             f"{len(grid)} conditions: {grid_text(grid)}"
             if uneven
-            else f"{counted(units, 'corruption')} x {severities} {', '.join(map(str, levels))}"
+            else counted(units, "corruption") + (f" x {severities}" if severities else "")
         )
     if corrupted:
         parts[0] += f", codec {corrupted[-1].codec}"

@@ -1,4 +1,4 @@
-"""Contact sheets, strips and animations: a corruption's severities, a sequence's frames."""
+"""Contact sheets, strips and animations: a corruption's severities or draws, a sequence's frames."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from PIL import ImageDraw
 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
+from windtunnel.core.option_names import option
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.engine.images import Stages, clip_of, stages_of
 from windtunnel.imaging.decoders import decode
@@ -28,6 +29,8 @@ GAP_PX = 6
 # Six cells in a row are as wide as a page of text.
 STRIP_CELL_PX = 168
 
+# Number of draws of a corruption with one strength.
+DRAWS_SHOWN = 5
 # Number of frames in a strip, and the durations of frames in an animation.
 STRIP_FRAMES = 8
 FRAME_CELL_PX = 124
@@ -41,16 +44,19 @@ Captioned = Sequence[tuple[str, Image]]
 
 
 def contact_sheet(unit: Corruption, file: Path | None, seed: int, edition: int) -> Image:
-    """A sheet of the clean image and five severities in two rows, captioned; small editions are enlarged."""
+    """A sheet of the clean image and five severities in two rows, captioned; small editions are enlarged.
+
+    A unit with one strength is shown with five draws.
+    """
     canvas = scene(edition) if file is None else _stages(file, edition)[-1]
-    images = _severities(unit, canvas, file.name if file else "scene", seed, edition)
-    return _layout(images, columns=3, cell_px=CELL_PX)
+    images = _corrupted(unit, canvas, file.name if file else "scene", seed, edition)
+    return _layout(images, columns=min(3, len(images)), cell_px=CELL_PX)
 
 
-def strip(unit: Corruption, canvas: Image, edition: int) -> Image:
-    """A strip of the clean scene and five severities, captioned and scaled to the width of a page."""
-    images = _severities(unit, canvas, "scene", 0, edition)
-    return _layout(images, columns=len(images), cell_px=STRIP_CELL_PX)
+def strip(unit: Corruption, canvas: Image, edition: int, cell_px: int = STRIP_CELL_PX) -> Image:
+    """A strip of the clean scene and five severities or draws, captioned, as wide as a page."""
+    images = _corrupted(unit, canvas, "scene", 0, edition)
+    return _layout(images, columns=len(images), cell_px=cell_px)
 
 
 def sequence_frames(
@@ -87,15 +93,27 @@ def animation(frames: Sequence[Image]) -> bytes:
     return file.getvalue()
 
 
-def _severities(unit: Corruption, canvas: Image, sample_id: str, seed: int, edition: int) -> Captioned:
-    corrupted = [
-        (
-            f"{unit.name}:{severity}",
-            unit.apply(canvas.copy(), unit.draws(seed, sample_id, severity), severity, edition),
+def _corrupted(unit: Corruption, canvas: Image, sample_id: str, seed: int, edition: int) -> Captioned:
+    """The clean image and the severities; of a unit with one strength, draws (one if it draws nothing)."""
+
+    def made(sample: str, level: int) -> Image:
+        return unit.apply(canvas.copy(), unit.draws(seed, sample, level), level, edition)
+
+    if not unit.has_one_strength:
+        graded = [(f"{unit.name}:{severity}", made(sample_id, severity)) for severity in SEVERITIES]
+        return [("clean", canvas), *graded]
+    if min(canvas.shape[:2]) < unit.min_side_px:
+        raise UserError(
+            f"{unit.name} needs images of at least {unit.min_side_px} pixels on each side; give another "
+            f"{option('edition')}."
         )
-        for severity in SEVERITIES
+    count = DRAWS_SHOWN if unit.random else 1
+    names = [sample_id, *(f"{sample_id} {number}" for number in range(2, count + 1))]
+    captions = [f"draw {number}" for number in range(1, count + 1)] if unit.random else [unit.name]
+    return [
+        ("clean", canvas),
+        *((caption, made(name, 0)) for caption, name in zip(captions, names, strict=True)),
     ]
-    return [("clean", canvas), *corrupted]
 
 
 def _layout(images: Captioned, columns: int, cell_px: int) -> Image:

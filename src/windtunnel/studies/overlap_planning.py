@@ -13,8 +13,8 @@ from windtunnel.core.option_names import option
 from windtunnel.core.records import record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, listed
-from windtunnel.corruptions import MIN_SIDE_PX, corruption_condition, edition_of
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.corruptions import edition_of
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.options.overlap import OverlapOptions
@@ -23,7 +23,7 @@ from windtunnel.studies.protocols import Protocol, load_protocol
 from windtunnel.studies.records import NetworkRecord, StudyRecipe
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite_files import load_suite, suite_names
-from windtunnel.train.augmentation import unit_and_severity
+from windtunnel.train.augmentation import conditions_at, unit_and_severity
 from windtunnel.train.module_checks import check_fits, torch_device
 from windtunnel.train.networks import built, network_assets
 from windtunnel.train.records import MixRecord, SettingsRecord
@@ -49,9 +49,8 @@ def plan_study(
     """
     folder = local_path(out, "folder of a study")
     protocol = load_protocol(options.protocol).changed(options.network, options.epochs)
-    conditions = study_conditions(
-        options.candidates or DEFAULT_CANDIDATES, options.severity, protocol.side_px
-    )
+    candidates = options.candidates or DEFAULT_CANDIDATES
+    conditions, small_notes = study_conditions(candidates, options.severity, protocol.side_px)
     check_deterministic(conditions, [protocol.preprocess.geometry])
     train_data, test_data = open_dataset(train), open_dataset(test)
     for dataset in (train_data, test_data):
@@ -76,29 +75,43 @@ def plan_study(
         conditions={condition.name: condition.id for condition in conditions},
         device=str(torch_device(options.device)),
     )
+    notes = (*small_notes, *train_notes, *test_notes, *shared_note)
     study = OverlapStudy(
         folder, protocol, train_data, test_data, tuple(test_images), labels, conditions,
-        tuple(range(options.seeds)), recipe, options.device, (*train_notes, *test_notes, *shared_note),
+        tuple(range(options.seeds)), recipe, options.device, notes,
     )  # fmt: skip
     study.check_folder()
     return study
 
 
-def study_conditions(candidates: Sequence[str], severity: int, side_px: int) -> tuple[Condition, ...]:
-    """`clean` and the candidates on square images of that side; a suite gives its corruptions."""
-    if side_px < MIN_SIDE_PX:
-        raise UserError(f"The protocol's images have {side_px} pixels; corruptions need {MIN_SIDE_PX}.")
+def study_conditions(
+    candidates: Sequence[str], severity: int, side_px: int
+) -> tuple[tuple[Condition, ...], list[str]]:
+    """`clean` and the candidates on square images of that side, and notes.
+
+    A suite gives its corruptions, except those that need larger images.
+    """
     places: dict[tuple[str, int], None] = {}
+    small: dict[str, int] = {}
     for written in candidates:
         for name in _names(written):
-            places[unit_and_severity(name, severity)] = None
+            unit, level = unit_and_severity(name, severity)
+            least = CORRUPTIONS.get(unit).min_side_px
+            if name != written and least > side_px:
+                small[unit] = least
+            else:
+                places[unit, level] = None
     if len(places) < 2:
         raise UserError(
-            f"{option('candidates')} gives {counted(len(places), 'corruption')}; an overlap needs two."
+            f"{option('candidates')} gives {counted(len(places), 'corruption')} for images of {side_px} "
+            "pixels; an overlap needs two."
         )
-    edition = edition_of(side_px, side_px)
-    made = [corruption_condition(unit, level, edition, "none") for unit, level in places]
-    return Condition("clean", edition=edition), *made
+    notes = [
+        f"{unit} is left out: it needs images of {least} pixels, and the protocol's have {side_px}."
+        for unit, least in small.items()
+    ]
+    clean = Condition("clean", edition=edition_of(side_px, side_px))
+    return (clean, *conditions_at(places, side_px)), notes
 
 
 def _names(written: str) -> Sequence[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.records import CanvasRecipe
-from windtunnel.corruptions import MIN_SIDE_PX, edition_of
+from windtunnel.core.samples import Surveyed
+from windtunnel.corruptions import MIN_SIDE_PX, REGISTRY, edition_of
 from windtunnel.data.precomputed import PrecomputedDataset
-from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.geometry import Geometry, resized_size
 
 if TYPE_CHECKING:
     from windtunnel.suites.suite import Suite
@@ -77,6 +79,25 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
             return Canvas(fitting, Geometry(rule="none"), "images taken as they are")
     edition = 224 if suite.edition == "auto" else int(suite.edition)
     return Canvas(edition, GEOMETRIES[edition], "")
+
+
+def fitting_units(
+    units: tuple[str, ...], canvas: Canvas, images: Iterable[Surveyed]
+) -> tuple[tuple[str, ...], list[str]]:
+    """The units that the canvases are large enough for, and notes on the others; refuses if none is left."""
+    sides = {min(resized_size(image.width, image.height, canvas.geometry)) for image in images}
+    side_px = canvas.geometry.output_px or min(sides)
+    least = {unit: REGISTRY.get(unit).min_side_px for unit in units if unit in REGISTRY}
+    notes = [
+        f"{unit} is left out: it needs images of at least {least[unit]} pixels on each side, and they have "
+        f"{side_px}."
+        for unit in units
+        if least.get(unit, 0) > side_px
+    ]
+    fitting = tuple(unit for unit in units if least.get(unit, 0) <= side_px)
+    if units and not fitting:
+        raise UserError(f"{notes[0]} Give larger images, or other units with {option('only')}.")
+    return fitting, notes
 
 
 def precomputed_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:

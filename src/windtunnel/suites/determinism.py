@@ -152,7 +152,9 @@ def _trials(conditions: Sequence[Condition], geometries: Sequence[Geometry]) -> 
     for condition in conditions:
         if not condition.is_corrupted or _unit_of(condition).is_shipped:
             continue
-        level, settings = condition.level or 1, dict(condition.settings)
+        level, settings = condition.level, dict(condition.settings)
+        if condition.is_sequence:
+            level = level or 1
         for side_px in dict.fromkeys((SIDE_PX, _side_px(condition))):
             trial = Trial(condition.unit, side_px, level, condition.edition, settings)
             trials[json.dumps([asdict(trial), dict(condition.assets)])] = trial
@@ -245,10 +247,10 @@ def _refusal(trial: Trial, how: str) -> UserError:
     size = f" of {trial.side_px} pixels"
     if not isinstance(unit, Corruption | Perturbation):
         return UserError(f"{trial.unit} ({file}) changes its pixels for the same image{size} {how}.")
-    level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
+    kind = "severity" if isinstance(unit, Corruption) else "difficulty"
+    level = f" at {kind} {trial.level}" if trial.level else ""
     return UserError(
-        f"{trial.unit} ({file}) changes its pixels at {level} for the same seed and image{size} {how}. "
-        f"{REMEDY}"
+        f"{trial.unit} ({file}) changes its pixels{level} for the same seed and image{size} {how}. {REMEDY}"
     )
 
 

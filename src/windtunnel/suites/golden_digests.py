@@ -11,8 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from windtunnel.core.images import Image
-from windtunnel.corruptions import SEVERITIES, Corruption
+from windtunnel.corruptions import Corruption
 from windtunnel.sequences import Perturbation
+
+# Sample ids: a unit with one strength is drawn with each of them, others with the first.
+GOLDEN_DRAWS = ("golden", "golden 2", "golden 3", "golden 4", "golden 5")
 
 
 def golden_image(side_px: int) -> Image:
@@ -34,16 +37,21 @@ def golden_image(side_px: int) -> Image:
 def golden_digest(unit: Corruption | Perturbation) -> str:
     """Digest of a unit's pixels at every level of every edition, on the golden image of that size."""
     digest = hashlib.blake2b(digest_size=16)
-    for pixels in _severities(unit) if isinstance(unit, Corruption) else _frames(unit):
+    for pixels in _levels(unit) if isinstance(unit, Corruption) else _frames(unit):
         digest.update(np.ascontiguousarray(pixels).tobytes())
     return digest.hexdigest()
 
 
-def _severities(unit: Corruption) -> Iterator[Image]:
-    for edition in sorted(unit.severities):
+def _levels(unit: Corruption) -> Iterator[Image]:
+    """The images of every level; of a unit with one strength, several draws."""
+    names = GOLDEN_DRAWS if unit.has_one_strength else GOLDEN_DRAWS[:1]
+    for edition in unit.editions:
         image = golden_image(edition)
-        for severity in SEVERITIES:
-            yield unit.apply(image.copy(), unit.draws(0, "golden", severity), severity, edition)
+        if edition < unit.min_side_px:
+            continue
+        for level in unit.levels:
+            for name in names:
+                yield unit.apply(image.copy(), unit.draws(0, name, level), level, edition)
 
 
 def _frames(unit: Perturbation) -> Iterator[Image]:

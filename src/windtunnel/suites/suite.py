@@ -11,7 +11,13 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.option_names import option
 from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
-from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
+from windtunnel.corruptions import (
+    EDITIONS,
+    ONE_STRENGTH,
+    SEVERITIES,
+    corruption_condition,
+    has_one_strength,
+)
 from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.data.shelf import place_text
 from windtunnel.imaging.clips import H264, load_av
@@ -47,7 +53,7 @@ class Suite:
             edition's published set.
         units: corruptions and pipeline steps (`axis=value`, `axis=*` for all values), or only sequences
             (`seq/tilt`).
-        levels: severities; for sequences the single difficulty.
+        levels: severities; for sequences the single difficulty; empty if every unit has one strength.
         unit_levels: the severities of corruptions that differ from `levels`.
         metrics: the metrics that are scored.
         weights: weights of corruptions, for the score `weighted_error`; empty for no such score.
@@ -134,8 +140,8 @@ class Suite:
         return [_with_assets(condition, canvas) for condition in conditions]
 
     def levels_of(self, unit: str) -> tuple[int, ...]:
-        """The severities of a corruption, or the difficulty of a sequence."""
-        return self.unit_levels.get(unit, self.levels)
+        """The severities of a corruption, 0 alone for one strength; or the difficulty of a sequence."""
+        return ONE_STRENGTH if has_one_strength(unit) else self.unit_levels.get(unit, self.levels)
 
     @property
     def corrupts_images(self) -> bool:
@@ -221,13 +227,19 @@ class Suite:
                 raise UserError(
                     f"{option('only')} is '{item}'; a pipeline step has no severity. Write {unit}."
                 )
+            if colon and has_one_strength(unit):
+                raise UserError(f"{option('only')} is '{item}'; {unit} has one strength. Write {unit}.")
             allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
             if colon and (not level.isdecimal() or int(level) not in allowed):
                 raise UserError(
                     f"{option('only')} is '{item}', which has no such level; give one of {listed(allowed)}."
                 )
             units.setdefault(unit, set()).update({int(level)} if colon else self.levels_of(unit))
-        levelled = {unit: tuple(sorted(levels)) for unit, levels in units.items() if not is_step(unit)}
+        levelled = {
+            unit: tuple(sorted(levels))
+            for unit, levels in units.items()
+            if not is_step(unit) and not has_one_strength(unit)
+        }
         levels = tuple(sorted({level for each in levelled.values() for level in each}) or sorted(self.levels))
         order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
         part = replace(
@@ -237,7 +249,7 @@ class Suite:
             levels=levels,
             unit_levels={unit: each for unit, each in levelled.items() if each != levels},
             weights={unit: weight for unit, weight in self.weights.items() if unit in order},
-        )
+        ).without_unused_levels()
         check_levels(part, option("only"))
         # The names of temporal sequences do not contain their difficulty; the suite's name does.
         return replace(part, levels=self.levels).at_difficulty(levels[0]) if part.holds_sequences else part
@@ -251,6 +263,15 @@ class Suite:
         if not self.stored:
             check_unit(unit)
         return unit
+
+    @property
+    def has_one_strength(self) -> bool:
+        """Whether it has corruptions, all of them without severities."""
+        return bool(self.corruptions) and all(map(has_one_strength, self.corruptions))
+
+    def without_unused_levels(self) -> Suite:
+        """The same suite without severities if none of its corruptions has any."""
+        return replace(self, levels=()) if self.has_one_strength else self
 
     def at_difficulty(self, difficulty: int) -> Suite:
         """The same suite of sequences at another difficulty, under its own name."""
@@ -329,9 +350,13 @@ def check_levels(suite: Suite, where: str) -> None:
                 f"{where}: levels are {listed(suite.levels)}; sequences have one difficulty, "
                 f"of {listed(DIFFICULTIES)}."
             )
-    elif not suite.levels or any(level not in SEVERITIES for level in suite.levels):
+    elif not suite.has_one_strength and (
+        not suite.levels or any(level not in SEVERITIES for level in suite.levels)
+    ):
         raise UserError(f"{where}: levels are {listed(suite.levels)}; give some of {listed(SEVERITIES)}.")
     for unit, levels in suite.unit_levels.items():
+        if has_one_strength(unit):
+            raise UserError(f"{where}: {unit} has one strength; leave it out of unit_levels.")
         if suite.holds_sequences or (suite.units and unit not in suite.corruptions):
             raise unknown_name(f"corruption in the unit_levels of {where}", unit, suite.corruptions)
         if not levels or len(set(levels)) < len(levels) or not set(levels) <= set(SEVERITIES):

@@ -117,6 +117,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
     for unit in () if suite.stored else suite.units:
         check_unit(unit)
     _check_weights(suite, where)
+    suite = suite.without_unused_levels()
     return (
         suite
         if suite.codec == PUBLISHED

@@ -6,7 +6,7 @@ model gets the clean copy twice, so that all models take the same number of step
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,6 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws, digest64
 from windtunnel.corruptions import (
-    MIN_SIDE_PX,
     REGISTRY,
     SEVERITIES,
     check_severity,
@@ -65,12 +64,7 @@ class Augmentation:
 
     def conditions(self, side_px: int) -> list[Condition]:
         """The corruptions on images of that size; refuses images that are too small."""
-        if self.corruptions and side_px < MIN_SIDE_PX:
-            raise UserError(
-                f"The preprocessing gives images of {side_px} pixels; corruptions need {MIN_SIDE_PX}."
-            )
-        places = map(unit_and_severity, self.corruptions)
-        return [corruption_condition(*place, edition_of(side_px, side_px), "none") for place in places]
+        return conditions_at(map(unit_and_severity, self.corruptions), side_px)
 
     def is_corrupted(self, copy: int) -> bool:
         """Whether a copy is corrupted; the clean ones come first."""
@@ -93,6 +87,20 @@ def corrupted_view(
     return apply_reproducibly(unit, apply)
 
 
+def conditions_at(places: Iterable[tuple[str, int]], side_px: int) -> list[Condition]:
+    """Corruptions and severities on square images; refuses corruptions that need larger images."""
+    conditions = []
+    for unit, severity in places:
+        least = REGISTRY.get(unit).min_side_px
+        if side_px < least:
+            raise UserError(
+                f"The preprocessing gives images of {side_px} pixels; {unit} needs {least}. Give larger "
+                "images, or leave it out."
+            )
+        conditions.append(corruption_condition(unit, severity, edition_of(side_px, side_px), "none"))
+    return conditions
+
+
 def unit_and_severity(written: str, severity: int | None = None) -> tuple[str, int]:
     """The corruption and the severity of a name such as `fog:3`; 0 for a corruption without severities.
 
@@ -100,7 +108,7 @@ def unit_and_severity(written: str, severity: int | None = None) -> tuple[str, i
     """
     unit, colon, level = written.partition(":")
     registered = REGISTRY.get(unit)
-    if not registered.severities:
+    if registered.has_one_strength:
         if colon:
             raise UserError(f"'{written}' has a severity, but {unit} has none; write {unit}.")
         return unit, 0

@@ -279,7 +279,8 @@ def _own_gain(candidate: str, gain: float, replicates: NDArray[np.float64], mini
     low, high = (float(limit) for limit in _percentiles(replicates))
     why = ""
     if not low > 0:
-        why = f"the interval of its own gain, {low:.3f} to {high:.3f}, is not above 0"
+        where = "includes 0" if high >= 0 else "is below 0"
+        why = f"the interval of its own gain, {low:.3f} to {high:.3f}, {where}"
     elif gain < minimum_gain:
         why = f"its own gain, {gain:.3f}, is below {minimum_gain:g}"
     return OwnGain(candidate, gain, low, high, why)

@@ -35,5 +35,6 @@ def _averaged(run: ScoredRun, places: list[tuple[str, int]]) -> str:
     """The corruptions and severities of the mean; conditions missing in a stored set are reported apart."""
     if is_uneven(places) and not run.missing:
         return f"{len(places)} conditions of equal weight ({grid_text(places)})"
-    units, levels = {unit for unit, _ in places}, sorted({level for _, level in places})
-    return f"{counted(len(units), 'corruption')} and severities {', '.join(map(str, levels))}"
+    units, levels = {unit for unit, _ in places}, sorted({level for _, level in places if level})
+    severities = f" and severities {', '.join(map(str, levels))}" if levels else ""
+    return counted(len(units), "corruption") + severities

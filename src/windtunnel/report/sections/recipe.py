@@ -118,12 +118,13 @@ def _suite_text(info: RunInfo, recipe: Recipe) -> str:
     stored = [condition.codec for condition in modified if not condition.is_pipeline_step]
     codecs = ", ".join(dict.fromkeys(stored)) or "none"
     levels = ", ".join(map(str, recipe.suite.levels))
-    if recipe.suite.unit_levels:
-        corrupted = [condition for condition in modified if condition.is_corruption]
+    corrupted = [condition for condition in modified if condition.is_corruption]
+    if recipe.suite.unit_levels or len({bool(condition.level) for condition in corrupted}) > 1:
         steps = "".join(f"; {condition.unit}" for condition in modified if condition.is_pipeline_step)
         grid = grid_text((condition.unit, condition.level) for condition in corrupted)
         return f"{info.suite}: {grid}{steps}; codec {codecs}"
-    return f"{info.suite}: {units or 'nothing corrupted'}; {level_name} {levels}; codec {codecs}"
+    shown_levels = f"; {level_name} {levels}" if levels else ""
+    return f"{info.suite}: {units or 'nothing corrupted'}{shown_levels}; codec {codecs}"
 
 
 def _frame_lines(recipe: Recipe) -> list[tuple[str, str]]:

@@ -39,11 +39,11 @@ class Severity(Section):
 
 
 def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
-    """Top-1 error scores by corruption and severity."""
+    """Top-1 error scores by corruption and severity; corruptions with one strength have another section."""
     scores = {score["condition"]: score for score in document["scores"] if score["metric"] == "top1_error"}
     table: dict[str, dict[int, dict[str, Any]]] = {}
     for condition in read_conditions(document["recipe"]["conditions"]):
-        if condition.is_corruption and condition.name in scores:
+        if condition.is_corruption and condition.level and condition.name in scores:
             table.setdefault(condition.unit, {})[condition.level] = scores[condition.name]
     return table
 

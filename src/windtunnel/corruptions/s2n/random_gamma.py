@@ -1,0 +1,28 @@
+"""Gamma: a power law that darkens."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windtunnel.core.images import Image
+from windtunnel.core.seeding import Draws
+from windtunnel.corruptions.s2n import candidate
+from windtunnel.kernels.byte_tables import LEVELS, through_table, truncated
+
+# Gamma from 3 to 10.
+HUNDREDTHS = (300, 1001)
+
+
+@candidate(
+    "RandomGamma",
+    drawn="Gamma, 3.00 to 10.00 in steps of 0.01.",
+    imitates="A very dark scene, or a display with a wrong gamma.",
+    met_by="Night-time cameras, badly set displays.",
+    family="lighting",
+    note="RandomGamma only darkens: at gamma 10 all values below 147 become black.",
+    golden="9adfda95964db7ad0fcd5af0cbf2a61a",
+)
+def random_gamma(image: Image, rng: Draws) -> Image:
+    """Raise values in units of the full range to the power gamma, and truncate."""
+    gamma = rng.integer("gamma", *HUNDREDTHS) / 100
+    return through_table(image, truncated(255 * np.power(LEVELS * (1 / 255), gamma)))
