@@ -11,7 +11,15 @@ os.cpu_count = lambda: 1
 from windtunnel.cli import COMMANDS  # noqa: E402
 
 # Not onnxruntime: it starts a thread when it is imported, and a process with threads is not safe to fork.
-LATE = ("cv2", "numba", "plotly.graph_objects", "pyarrow.parquet", "windtunnel.report.page")
+LATE = (
+    "cv2",
+    "numba",
+    "plotly.graph_objects",
+    "pyarrow.parquet",
+    "sklearn.cluster",
+    "sklearn.metrics",
+    "windtunnel.report.page",
+)
 
 for name in (*(module for module, _ in COMMANDS.values()), *LATE):
     importlib.import_module(name)

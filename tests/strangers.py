@@ -51,6 +51,7 @@ EXAMPLES = {
     "model-kinds": Example("A model kind", "linear.py", "models/kinds"),
     "layouts": Example("A dataset layout", "labels_json.py", "data/layouts"),
     "executors": Example("An executor", "threads.py", "engine/executors"),
+    "networks": Example("A network", "pooled.py", "train/networks"),
     "sections": Example("A report section", "class_balance.py", "report/sections"),
 }
 

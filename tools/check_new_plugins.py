@@ -37,6 +37,7 @@ NAMES = {
     "model-kinds": "[linear]",
     "layouts": "labels-json",
     "executors": "[threads]",
+    "networks": "[pooled]",
     "sections": "[class-balance]",
 }
 TESTS = (
@@ -46,7 +47,7 @@ TESTS = (
     ),
     *(
         f"tests/conformance/test_{name}.py"
-        for name in ("model_kinds", "layouts", "executors", "sections", "gallery", "docs")
+        for name in ("model_kinds", "layouts", "executors", "networks", "sections", "gallery", "docs")
     ),
     "tests/unit/test_suites.py",
 )

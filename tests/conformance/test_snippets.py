@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.conformance.doc_snippets import EXECUTED, Page, blocks_of
+from tests.overlap_tables import block_accuracies
 from windtunnel.data.demo import demo_model_path
 from windtunnel.report.demo_scene import scene
 
@@ -35,7 +36,7 @@ RUN_ELSEWHERE = ("docs/howto/training.md", "docs/howto/transforms.md")
 
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory, digits: tuple[np.ndarray, np.ndarray]) -> Path:
-    """What the pages assume: `model.onnx`, images by class in `val`, a table `scans.csv`, and `photo.jpg`."""
+    """What the pages assume: `model.onnx`, images in `val`, a table `scans.csv`, `photo.jpg`, and `study`."""
     root = tmp_path_factory.mktemp("docs")
     for name in ("model", "new"):
         shutil.copy(demo_model_path(), root / f"{name}.onnx")
@@ -51,6 +52,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, digits: tuple[np.ndarray
         rows.append(f"val/{name},{classes[row]},patient-{row // 15}")
     (root / "scans.csv").write_text("\n".join(rows) + "\n")
     Image.fromarray(scene(224)).save(root / "photo.jpg")
+    (root / "study").mkdir()
+    (root / "study" / "accuracies.csv").write_text(block_accuracies().to_csv())
     return root
 
 

@@ -123,7 +123,7 @@ USES = {
 
 def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
     data = {"presets", "published"}
-    assert set(USES) == set(EXAMPLES) == set(api.KINDS) - data
+    assert {*USES, "networks"} == set(EXAMPLES) == set(api.KINDS) - data
     own = {"task"}  # not for users yet
     kinds = {one.kind.replace(" ", "-") + "s" for one in _REGISTRIES.values() if one.kind not in own}
     assert kinds == set(EXAMPLES)
@@ -149,7 +149,7 @@ def test_no_shipped_plug_in_has_the_name_of_an_example() -> None:
             }
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("kind", USES)
 def test_one_file_is_listed_run_scored_and_reported(
     kind: str, tmp_path: Path, windtunnel_command: Command
 ) -> None:
@@ -171,6 +171,24 @@ def test_one_file_is_listed_run_scored_and_reported(
     assert without.returncode == (2 if kind == "metrics" else 0)
     assert use.missing in without.stderr and bool(use.missing) == bool(without.stderr)
     assert not use.missing or "--include FILE" in without.stderr
+
+
+def test_a_network_is_listed_and_trained_by_a_study(tmp_path: Path, windtunnel_command: Command) -> None:
+    file = write_example("networks", tmp_path)
+    listed = windtunnel_command("list", "networks", "--json", "--include", file.name)
+    assert listed.returncode == 0, listed.stderr
+    assert {row["name"] for row in json.loads(listed.stdout)} >= {"pooled", "small", "resnet18"}
+    images = np.random.default_rng(0).integers(0, 256, (24, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "noise.npz", train_images=images[:16], train_labels=np.arange(16) % 2,
+             test_images=images[16:], test_labels=np.arange(8) % 2)  # fmt: skip
+    done = windtunnel_command(
+        "overlap", "noise.npz#train", "noise.npz#test", "--out", "study", "--network", "pooled",
+        "--epochs", 1, "--seeds", 1, "--candidates", "fog:3", "--candidates", "snow:3",
+        "--include", file.name, "--workers", 1,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    recipe = json.loads((tmp_path / "study" / "study.json").read_text())["recipe"]
+    assert list(recipe["network"]["assets"]) == [file.name]
 
 
 def install(site: Path, package: str, kinds: Iterable[str]) -> None:

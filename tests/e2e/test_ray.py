@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -307,6 +308,21 @@ def test_an_address_that_may_hold_a_password_is_not_repeated(address: str) -> No
     with pytest.raises(UserError, match="address must be auto or HOST:PORT") as refusal:
         executor.worker_count(1, address)
     assert "secret" not in str(refusal.value)
+
+
+def test_an_overlap_study_is_the_same(tmp_path: Path, address: str) -> None:
+    from windtunnel.data.demo import digits
+
+    images, classes = digits()
+    np.savez(tmp_path / "digits.npz", train_images=images[:64], train_labels=classes[:64],
+             test_images=images[64:96], test_labels=classes[64:96])  # fmt: skip
+    given: dict[str, Any] = {"candidates": ["contrast:5", "fog:5"], "seeds": 1, "epochs": 1}
+    data = f"{tmp_path / 'digits.npz'}#train", f"{tmp_path / 'digits.npz'}#test"
+    here = windtunnel.overlap(*data, tmp_path / "here", **given)
+    there = windtunnel.overlap(*data, tmp_path / "there", **given, executor="ray", address=address)
+    assert here == there
+    for name in ("accuracies.csv", "overlap.csv", "overlap.json"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
 def test_a_training_on_a_worker_has_the_weights_of_one_here(tmp_path: Path, address: str) -> None:

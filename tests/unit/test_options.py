@@ -22,6 +22,7 @@ from windtunnel.options import (
     ExplainOptions,
     MakeOptions,
     Options,
+    OverlapOptions,
     PredictivityOptions,
     RunOptions,
     ScoreOptions,
@@ -42,6 +43,7 @@ RECORDS: dict[str, tuple[type[Options], set[str]]] = {
     "distance": (DistanceOptions, {"a", "b", "features", "as_json"}),
     "doctor": (DoctorOptions, {"model", "data", "write", "as_json"}),
     "explain": (ExplainOptions, {"model", "image", "target", "out", "as_json"}),
+    "overlap": (OverlapOptions, {"subject", "out", "as_json", "as_csv", "console"}),
     "show": (ShowOptions, {"unit", "out"}),
     "predictivity": (PredictivityOptions, {"tables", "as_json", "as_csv"}),
     "effective-robustness": (EffectiveRobustnessOptions, {"tables", "as_json", "as_csv"}),
@@ -107,6 +109,7 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.distance, DistanceOptions),
         (windtunnel.doctor, DoctorOptions),
         (windtunnel.explain, ExplainOptions),
+        (windtunnel.overlap, OverlapOptions),
         (windtunnel.predictivity, PredictivityOptions),
         (windtunnel.effective_robustness, EffectiveRobustnessOptions),
     ):

@@ -71,8 +71,11 @@ def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     """Every `option("name", value)` in the source is an option of a command, of the right kind."""
     known: dict[str, list[click.Parameter]] = {}
     commands = ("run", "make", "gate", "score", "distance", "doctor", "explain", "show")
-    for command in (*commands, "predictivity", "effective-robustness"):
-        for parameter in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
+    names = (*commands, "predictivity", "effective-robustness", "overlap", "categories")
+    found = [cli.get_command(click.Context(cli), name) for name in names]
+    group = cli.get_command(click.Context(cli), "benchmarks")
+    for command in (*found, *group.commands.values()):  # type: ignore[union-attr]
+        for parameter in command.params:  # type: ignore[union-attr]
             if isinstance(parameter, click.Option):
                 known.setdefault(str(parameter.name), []).append(parameter)
     seen = set()

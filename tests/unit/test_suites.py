@@ -13,6 +13,7 @@ from windtunnel.corruptions import corruption_condition
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.suites.canvas import GEOMETRIES, Canvas, choose_canvas
 from windtunnel.suites.suite_files import load_suite, suite_names
+from windtunnel.suites.suite_text import suite_text
 
 USUAL = Canvas(224, GEOMETRIES[224], "")
 
@@ -257,3 +258,29 @@ def test_editions_and_codecs_of_corruptions_are_as_ever() -> None:
     assert mixed.stored_as("jpeg:10").codec == "jpeg:10"
     with pytest.raises(UserError, match="leave edition out"):
         mixed.at_edition(64)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "levels"),
+    [
+        (("fog:3", "snow:3"), {"fog": (3,), "snow": (3,)}),
+        (("fog:3", "snow:1", "fog:5"), {"fog": (3, 5), "snow": (1,)}),
+        (("fog:3", "snow"), {"fog": (3,), "snow": (1, 2, 3, 4, 5)}),
+        (("fog", "snow"), {"fog": (1, 2, 3, 4, 5), "snow": (1, 2, 3, 4, 5)}),
+    ],
+)
+def test_the_text_of_a_suite_has_its_conditions(
+    conditions: tuple[str, ...], levels: dict[str, tuple[int, ...]], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(suite_text("mine", 'about "it"', {"category 1": conditions}, "Selected."))
+    suite = load_suite(file)
+    assert (suite.name, suite.about) == ("mine", 'about "it"')
+    assert {unit: suite.levels_of(unit) for unit in suite.units} == levels
+
+
+def test_a_suite_of_an_unknown_corruption_or_a_bad_name_is_not_written() -> None:
+    with pytest.raises(UserError, match="Unknown corruption 'frog'"):
+        suite_text("mine", "", {"a": ["frog:3"]}, "")
+    with pytest.raises(UserError, match="letters, digits and hyphens"):
+        suite_text("my suite", "", {"a": ["fog:3"]}, "")

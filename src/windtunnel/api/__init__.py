@@ -21,8 +21,21 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
+    from windtunnel.analysis.overlap.benchmarks import RULES as RULES
+    from windtunnel.analysis.overlap.benchmarks import GeneratedBenchmarks as GeneratedBenchmarks
+    from windtunnel.analysis.overlap.benchmarks import SelectedBenchmark as SelectedBenchmark
+    from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis as CategoryAnalysis
+    from windtunnel.analysis.overlap.generation import DRAWS as DRAWS
+    from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
+    from windtunnel.api.choosing import CATEGORY_REPLICATES as CATEGORY_REPLICATES
+    from windtunnel.api.choosing import CATEGORY_THRESHOLD as CATEGORY_THRESHOLD
+    from windtunnel.api.choosing import find_categories as find_categories
+    from windtunnel.api.choosing import generate_benchmarks as generate_benchmarks
+    from windtunnel.api.choosing import select_benchmark as select_benchmark
+    from windtunnel.api.choosing import write_study_page as write_study_page
     from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
     from windtunnel.api.comparing import compare as compare
     from windtunnel.api.comparing import gate as gate
@@ -46,6 +59,7 @@ if TYPE_CHECKING:
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
@@ -61,6 +75,9 @@ if TYPE_CHECKING:
     from windtunnel.api.running import run as run
     from windtunnel.api.running import run_models as run_models
     from windtunnel.api.scoring import score_predictions as score_predictions
+    from windtunnel.api.studying import PreparedStudy as PreparedStudy
+    from windtunnel.api.studying import overlap as overlap
+    from windtunnel.api.studying import prepare_study as prepare_study
     from windtunnel.api.units import Gallery as Gallery
     from windtunnel.api.units import GoldenDigest as GoldenDigest
     from windtunnel.api.units import WarmedUp as WarmedUp
@@ -80,6 +97,7 @@ if TYPE_CHECKING:
     from windtunnel.models import load_model as load_model
     from windtunnel.report.files import Written as Written
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
+    from windtunnel.studies.stored_accuracies import is_study as is_study
 
 # The names of each module.
 _NAMES = {
@@ -91,8 +109,21 @@ _NAMES = {
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
+    "windtunnel.analysis.overlap.benchmarks": ("RULES", "GeneratedBenchmarks", "SelectedBenchmark"),
+    "windtunnel.analysis.overlap.category_analysis": ("CategoryAnalysis",),
+    "windtunnel.analysis.overlap.generation": ("DRAWS",),
+    "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.api.choosing": (
+        "BENCHMARK_COUNT",
+        "CATEGORY_REPLICATES",
+        "CATEGORY_THRESHOLD",
+        "find_categories",
+        "generate_benchmarks",
+        "select_benchmark",
+        "write_study_page",
+    ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
@@ -100,6 +131,7 @@ _NAMES = {
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.overlapping": ("overlap_of_accuracies",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
@@ -118,6 +150,7 @@ _NAMES = {
         "run_models",
     ),
     "windtunnel.api.scoring": ("score_predictions",),
+    "windtunnel.api.studying": ("PreparedStudy", "overlap", "prepare_study"),
     "windtunnel.api.units": (
         "Gallery",
         "GoldenDigest",
@@ -138,6 +171,7 @@ _NAMES = {
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
+    "windtunnel.studies.stored_accuracies": ("is_study",),
 }
 
 if not TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Any
 
 from windtunnel.core.errors import unknown_name
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
+from windtunnel.core.networks import REGISTRY as NETWORKS
 from windtunnel.corruptions import REGISTRY, SEVERITIES
 from windtunnel.data.layouts import by_priority
 from windtunnel.engine.executors import REGISTRY as EXECUTORS
@@ -159,6 +160,10 @@ def _executors() -> list[dict[str, Any]]:
     return [{"name": one.name, "about": one.help, "extra": one.extra} for one in EXECUTORS.all()]
 
 
+def _networks() -> list[dict[str, Any]]:
+    return [{"name": network.name, "about": network.help} for network in NETWORKS.all()]
+
+
 KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "corruptions": _corruptions,
     "sequences": _sequences,
@@ -173,6 +178,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "model-kinds": _model_kinds,
     "sections": _sections,
     "executors": _executors,
+    "networks": _networks,
 }
 
 

@@ -10,23 +10,21 @@ from windtunnel.core.option_names import option
 
 def check_png(path: Path) -> None:
     """Refuse a file that is not a PNG or whose folder does not exist."""
-    if path.suffix.lower() != ".png":
-        raise UserError(f"{option('out')} is {path}; give a file ending in .png.")
-    if not path.parent.is_dir():
-        raise UserError(
-            f"{option('out')} is {path}, but {path.parent} does not exist; give an existing folder."
-        )
+    check_file(path, ".png")
 
 
 def check_html(path: str | Path | None) -> Path | None:
     """The HTML file that a verb is to write, or None; refuses other files and folders that do not exist."""
-    if path is None:
-        return None
+    return None if path is None else check_file(path, ".html")
+
+
+def check_file(path: str | Path, suffix: str, name: str = "out") -> Path:
+    """The file that a verb is to write; refuses another suffix and a folder that does not exist."""
     file = Path(path)
-    if file.suffix.lower() != ".html":
-        raise UserError(f"{option('out')} is {file}; give a file ending in .html.")
+    if file.suffix.lower() != suffix:
+        raise UserError(f"{option(name)} is {file}; give a file ending in {suffix}.")
     if not file.parent.is_dir():
         raise UserError(
-            f"{option('out')} is {file}, but {file.parent} does not exist; give an existing folder."
+            f"{option(name)} is {file}, but {file.parent} does not exist; give an existing folder."
         )
     return file

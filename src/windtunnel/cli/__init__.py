@@ -20,6 +20,8 @@ from windtunnel.core.option_names import Value, spelled_by
 
 # The module of each command, imported when the command is used, and its line in the help.
 COMMANDS = {
+    "benchmarks": ("windtunnel.cli.benchmarks", "Generate or select benchmarks from an overlap study."),
+    "categories": ("windtunnel.cli.categories", "Group the corruptions of an overlap study."),
     "compare": ("windtunnel.cli.compare", "Compare finished runs with the first, image by image."),
     "data": ("windtunnel.cli.data", "Inspect datasets and verify made ones."),
     "demo": ("windtunnel.cli.demo", "Run a small network on scanned digits, with a report."),
@@ -35,6 +37,7 @@ COMMANDS = {
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
     "list": ("windtunnel.cli.list_", "List corruptions, suites, metrics and other plug-ins."),
     "make": ("windtunnel.cli.make", "Write a corrupted copy of a dataset."),
+    "overlap": ("windtunnel.cli.overlap", "Measure how far corruptions overlap, by training."),
     "plan": ("windtunnel.cli.plan", "Show how much work a run is, without running it."),
     "predictivity": (
         "windtunnel.cli.predictivity",

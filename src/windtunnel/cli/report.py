@@ -17,11 +17,13 @@ from windtunnel.core.locations import Location, location_of
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.scores import Score
 from windtunnel.report.accuracy_drops import drops_csv
+from windtunnel.report.category_tables import CATEGORY_COLUMNS, category_rows
 from windtunnel.report.comparison import comparison_csv
 from windtunnel.report.files import write_multi_run_page
 from windtunnel.report.markdown import multi_run_markdown, run_markdown
 from windtunnel.report.multi_run import multi_run_document
-from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.report.overlap_study import study_document
+from windtunnel.report.tables import csv_text, run_document, scores_csv
 from windtunnel.runs import Run, load_run
 
 SEVERAL_FILE = "windtunnel-report.html"
@@ -67,10 +69,11 @@ def command(
     as_csv: bool,
     as_markdown: bool,
 ) -> None:
-    """Write the report of a finished RUN folder, or one page of several runs.
+    """Write the report of a finished RUN folder or overlap study, or one page of several runs.
 
     One run: report.html, report.md, scores.json and scores.csv in its folder. Several runs of a suite: one
     page that compares them with the first. Runs of several suites: one page with the cost of every shift.
+    A study: report.html in its folder, with what a benchmark should contain.
     The model is needed only for --explain.
 
     \b
@@ -89,6 +92,14 @@ def command(
         )
     if preprocess and not explain:
         raise UserError("--preprocess is the preprocessing of the model of --explain; give both or neither.")
+    if len(runs) == 1 and api.is_study(runs[0]):
+        if baseline or public or explain or group or as_markdown:
+            raise UserError(
+                f"{runs[0]} is an overlap study; leave out --baseline, --public, --explain, --group and "
+                "--markdown, which are for runs."
+            )
+        _study(runs[0], out, as_json, as_csv)
+        return
     if len(runs) > 1:
         if baseline:
             raise UserError(
@@ -114,6 +125,17 @@ def command(
     else:
         page = explained_reports(Console(stderr=True), run, scores, explain, preprocess, placed).html
         click.echo(str(page))
+
+
+def _study(study: str, out: str | None, as_json: bool, as_csv: bool) -> None:
+    with Bar(Console(stderr=True), "clustering replicates") as bar:
+        analysis = api.find_categories(study, progress=bar)
+    if as_json:
+        print_json(study_document(analysis))
+    elif as_csv:
+        click.echo(csv_text(CATEGORY_COLUMNS, category_rows(analysis)), nl=False)
+    else:
+        click.echo(str(api.write_study_page(analysis, study, out or location_of(study) / "report.html")))
 
 
 def _several(several: api.Several, out: Location, as_json: bool, as_csv: bool, as_markdown: bool) -> None:

@@ -18,6 +18,7 @@ REQUIREMENTS = {
     "pandas": "pandas>=2.2",
     "ray": "ray>=2.50",
     "s3fs": "s3fs>=2026.9",
+    "sklearn": "scikit-learn>=1.5",
     "torch": "torch>=2.6",
 }
 MOST_SHOWN = 200

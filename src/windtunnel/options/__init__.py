@@ -4,6 +4,7 @@ from windtunnel.options.distance import DistanceOptions as DistanceOptions
 from windtunnel.options.doctor import DoctorOptions as DoctorOptions
 from windtunnel.options.explain import ExplainOptions as ExplainOptions
 from windtunnel.options.make import MakeOptions as MakeOptions
+from windtunnel.options.overlap import OverlapOptions as OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions as EffectiveRobustnessOptions
 from windtunnel.options.predictivity import PredictivityOptions as PredictivityOptions
 from windtunnel.options.record import Options as Options

@@ -7,6 +7,7 @@ from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
 from windtunnel.options.make import MakeOptions
+from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
@@ -19,6 +20,7 @@ RECORDS = (
     DistanceOptions,
     DoctorOptions,
     ExplainOptions,
+    OverlapOptions,
     ShowOptions,
     PredictivityOptions,
     EffectiveRobustnessOptions,

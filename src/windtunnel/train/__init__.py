@@ -6,7 +6,9 @@ load_extra("torch", "Training")  # first, because the imports below would fail w
 
 from windtunnel.imaging.geometry import Geometry  # noqa: E402
 from windtunnel.models.preprocess import Preprocess, Tensor  # noqa: E402
-from windtunnel.train.loop import Settings, Trained, fit  # noqa: E402
+from windtunnel.train.augmentation import Augmentation  # noqa: E402
+from windtunnel.train.loop import Trained, fit  # noqa: E402
 from windtunnel.train.mixing import Mix  # noqa: E402
+from windtunnel.train.settings import Settings  # noqa: E402
 
-__all__ = ["Geometry", "Mix", "Preprocess", "Settings", "Tensor", "Trained", "fit"]
+__all__ = ["Augmentation", "Geometry", "Mix", "Preprocess", "Settings", "Tensor", "Trained", "fit"]

@@ -42,6 +42,8 @@ class SettingsRecord(Record, frozen=True):
     area: tuple[float, float]
     mirror: bool
     seed: int
+    drop_after: tuple[int, ...] = ()
+    reset_momentum: bool = False
 
 
 class MixRecord(Record, frozen=True):
@@ -53,11 +55,25 @@ class MixRecord(Record, frozen=True):
     assets: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class AugmentationRecord(Record, frozen=True):
+    """How often an epoch contains each image, clean and corrupted."""
+
+    corruptions: tuple[str, ...]
+    clean_copies: int
+    corrupted_copies: int
+    conditions: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class TrainingRecipe(Record, frozen=True):
-    """Everything that determines a training."""
+    """Everything that determines a training.
+
+    Attributes:
+        augmentation: None if every epoch has each image once, clean.
+    """
 
     module: ModuleRecord
     data: TrainingData
     preprocess: PreprocessRecord
     settings: SettingsRecord
     mix: MixRecord
+    augmentation: AugmentationRecord | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs, local_paths
+from windtunnel.train.checkpoints import read_history
 
 LIBRARIES = ("windtunnel", "torch", "numpy")
 
@@ -59,7 +59,7 @@ class Training:
 def train_on_worker(
     function: Callable[..., R],
     arguments: Mapping[str, Any],
-    history: Path,
+    folder: Path,
     advance: Callable[[int, float], None],
     executor: Executor,
     address: str | None,
@@ -68,13 +68,13 @@ def train_on_worker(
 
     Args:
         function: what trains; called with the arguments and `advance`.
-        arguments: by name; `data` and `out` are what the worker reads and writes.
-        history: the file in which the worker writes the loss of every epoch.
+        arguments: by name; `data` is what the worker reads.
+        folder: the training's folder, which the worker writes.
         advance: called in this process with the number and the loss of every new epoch.
         executor: where the worker is.
         address: the cluster, for executors that take one.
     """
-    data, folder = arguments["data"], Path(arguments["out"])
+    data = arguments["data"]
     if isinstance(data, Dataset) and not data.portable:
         raise UserError(
             f"{data.location} is only in the memory of this process; give a file or folder for a training on "
@@ -87,11 +87,11 @@ def train_on_worker(
         folder.absolute(),
         {library: importlib.metadata.version(library) for library in LIBRARIES},
     )
-    reported = len(_losses(history))
+    reported = len(read_history(folder))
 
     def report(_done: int, _failed: int) -> None:
         nonlocal reported
-        losses = _losses(history)
+        losses = read_history(folder)
         for epoch in range(reported, len(losses)):
             advance(epoch + 1, losses[epoch])
         reported = max(reported, len(losses))
@@ -101,11 +101,3 @@ def train_on_worker(
     report(0, 0)
     result: R = trained
     return result
-
-
-def _losses(history: Path) -> list[float]:
-    """The losses of finished epochs."""
-    if not history.exists():
-        return []
-    with history.open(newline="", encoding="utf-8") as file:
-        return [float(row["loss"]) for row in csv.DictReader(file)]

@@ -1,4 +1,4 @@
-"""Training images: decoded, cropped at random, resized; the same for the same seed, epoch and image."""
+"""Training images: decoded, cropped, resized, corrupted; the same for the same seed, epoch and image."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.survey import survey
 from windtunnel.imaging.crops import Area, training_view
 from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
+from windtunnel.train.augmentation import Augmentation, corrupted_view
 from windtunnel.train.mixing import Mix
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
@@ -62,24 +63,37 @@ def batches(
     mix: Mix,
     area: Area,
     mirror: bool,
+    augmentation: Augmentation = Augmentation(),  # noqa: B008 (frozen)
 ) -> Iterator[Batch]:
-    """The batches of an epoch, in an order of its own; a last batch that is too small is left out."""
-    order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(len(samples))
+    """The batches of an epoch, in an order of its own; a last batch that is too small is left out.
+
+    Every copy of an image has a crop of its own. Corruptions are applied after the crop, at the module's
+    size.
+    """
     side_px = geometry.output_px
     if side_px is None:
         raise UserError(
             "The preprocessing gives images of any size; training needs one, such as crop_px = 224."
         )
+    conditions = augmentation.conditions(side_px)
+    order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(
+        len(samples) * augmentation.copies
+    )
     whole = len(order) // size if len(order) >= size else 1
     for number, chosen in enumerate(np.array_split(order[: whole * size], whole)):
-        views = []
-        for row in chosen:
+        views, labels = [], []
+        for place in chosen:
+            copy, row = divmod(int(place), len(samples))
             sample = samples[row]
             way = mix.geometry(geometry, seed, epoch, number, sample.id)
-            draws = Draws(seed, sample.id, "train/view", epoch)
+            draws = Draws(seed, sample.id, f"train/view/{copy}" if copy else "train/view", epoch)
             image = decoded(dataset, sample, way)
-            views.append(training_view(image, side_px, way.resizer, draws, area, mirror=mirror))
-        yield np.stack(views), np.array([samples[row].labels[0] for row in chosen], np.int64)
+            view = training_view(image, side_px, way.resizer, draws, area, mirror=mirror)
+            if augmentation.is_corrupted(copy):
+                view = corrupted_view(view, conditions, seed, epoch, copy, sample.id)
+            views.append(view)
+            labels.append(sample.labels[0])
+        yield np.stack(views), np.array(labels, np.int64)
 
 
 def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:

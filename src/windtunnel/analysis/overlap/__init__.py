@@ -1,0 +1,1 @@
+"""Overlapping scores: how far training with one corruption helps against another."""

@@ -1,0 +1,1 @@
+"""Studies: several trainings and evaluations that belong together, in one resumable folder."""

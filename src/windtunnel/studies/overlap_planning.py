@@ -1,0 +1,176 @@
+"""Planning an overlap study: its candidates, data and protocol, checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from windtunnel.core.conditions import Condition
+from windtunnel.core.errors import UserError
+from windtunnel.core.locations import Location, is_inside, local_path
+from windtunnel.core.option_names import option
+from windtunnel.core.records import record_of
+from windtunnel.core.samples import Surveyed
+from windtunnel.core.wording import counted, listed
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.corruptions import edition_of
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.options.overlap import OverlapOptions
+from windtunnel.studies.overlap_study import OverlapStudy
+from windtunnel.studies.protocols import Protocol, load_protocol
+from windtunnel.studies.records import NetworkRecord, StudyRecipe
+from windtunnel.suites.determinism import check_deterministic
+from windtunnel.suites.suite_files import load_suite, suite_names
+from windtunnel.train.augmentation import conditions_at, unit_and_severity
+from windtunnel.train.module_checks import check_fits, torch_device
+from windtunnel.train.networks import built, network_assets
+from windtunnel.train.records import MixRecord, SettingsRecord
+from windtunnel.train.training_recipe import preprocess_record, training_data
+from windtunnel.train.views import labelled, readable
+
+DEFAULT_CANDIDATES = ("imagenet-c",)
+# The largest share of test images that may be training images as well; more is a mistake.
+SHARED_LIMIT = 0.01
+MOST_LISTED = 3
+
+
+def plan_study(
+    train: str | Location | Dataset,
+    test: str | Location | Dataset,
+    out: str | Location,
+    options: OverlapOptions,
+) -> OverlapStudy:
+    """Check the inputs of a study; the method `run` of the result trains its models.
+
+    Raises:
+        UserError: candidates, data, protocol and network do not fit, or the folder contains something else.
+    """
+    folder = local_path(out, "folder of a study")
+    protocol = load_protocol(options.protocol).changed(options.network, options.epochs)
+    candidates = options.candidates or DEFAULT_CANDIDATES
+    conditions, small_notes = study_conditions(candidates, options.severity, protocol.side_px)
+    check_deterministic(conditions, [protocol.preprocess.geometry])
+    train_data, test_data = open_dataset(train), open_dataset(test)
+    for dataset in (train_data, test_data):
+        if is_inside(folder, dataset.location):
+            raise UserError(f"{folder} is inside {dataset.location}; give a folder outside the images.")
+    ways = protocol.mix.ways(protocol.preprocess.geometry)
+    train_images, train_notes = _readable(train_data, ways)
+    test_images, test_notes = _readable(test_data, ways)
+    labels = _as_outputs(train_data, test_data, test_images)
+    shared_note = _refuse_shared(train_data, test_data, train_images, test_images)
+    _check_network(protocol, train_data, options.device)
+    assets = network_assets(protocol.network)
+    recipe = StudyRecipe(
+        network=NetworkRecord(protocol.network.rpartition("/")[2] if assets else protocol.network, assets),
+        preprocess=preprocess_record(protocol.preprocess),
+        settings=record_of(protocol.settings, SettingsRecord),
+        mix=msgspec.structs.replace(
+            record_of(protocol.mix, MixRecord), assets=protocol.mix.assets(protocol.preprocess.geometry)
+        ),
+        train=training_data(train_data, train_images),
+        test=training_data(test_data, test_images),
+        conditions={condition.name: condition.id for condition in conditions},
+        device=str(torch_device(options.device)),
+    )
+    notes = (*small_notes, *train_notes, *test_notes, *shared_note)
+    study = OverlapStudy(
+        folder, protocol, train_data, test_data, tuple(test_images), labels, conditions,
+        tuple(range(options.seeds)), recipe, options.device, notes,
+    )  # fmt: skip
+    study.check_folder()
+    return study
+
+
+def study_conditions(
+    candidates: Sequence[str], severity: int, side_px: int
+) -> tuple[tuple[Condition, ...], list[str]]:
+    """`clean` and the candidates on square images of that side, and notes.
+
+    A suite gives its corruptions, except those that need larger images.
+    """
+    places: dict[tuple[str, int], None] = {}
+    small: dict[str, int] = {}
+    for written in candidates:
+        for name in _names(written):
+            unit, level = unit_and_severity(name, severity)
+            least = CORRUPTIONS.get(unit).min_side_px
+            if name != written and least > side_px:
+                small[unit] = least
+            else:
+                places[unit, level] = None
+    if len(places) < 2:
+        raise UserError(
+            f"{option('candidates')} gives {counted(len(places), 'corruption')} for images of {side_px} "
+            "pixels; an overlap needs two."
+        )
+    notes = [
+        f"{unit} is left out: it needs images of {least} pixels, and the protocol's have {side_px}."
+        for unit, least in small.items()
+    ]
+    clean = Condition("clean", edition=edition_of(side_px, side_px))
+    return (clean, *conditions_at(places, side_px)), notes
+
+
+def _names(written: str) -> Sequence[str]:
+    """The corruptions of a suite, or the corruption itself."""
+    if written.partition(":")[0] in CORRUPTIONS:
+        return [written]
+    if not written.endswith(".toml") and written.partition("@")[0] not in suite_names():
+        raise UserError(
+            f"{option('candidates', [written])} is neither a corruption nor a suite; see windtunnel list "
+            "corruptions and windtunnel list suites."
+        )
+    suite = load_suite(written)
+    if not suite.corruptions or suite.stored:
+        raise UserError(f"Suite {suite.name} has no corruptions that can be made; give another one.")
+    return suite.corruptions
+
+
+def _readable(dataset: Dataset, ways: Sequence[Geometry]) -> tuple[list[Surveyed], list[str]]:
+    """The labelled images that can be read, and a note on the others."""
+    surveyed = readable(dataset, labelled(dataset), ways)
+    images = [image for image in surveyed if image.status == "ok"]
+    lost = [f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok"]
+    if not images:
+        raise UserError(f"No image of {dataset.location} can be read ({lost[0]}).")
+    if not lost:
+        return images, []
+    count = counted(len(lost), "image")
+    return images, [f"{count} of {dataset.location} cannot be read: {listed(lost, MOST_LISTED)}."]
+
+
+def _as_outputs(train: Dataset, test: Dataset, images: Sequence[Surveyed]) -> tuple[int, ...]:
+    """The class of every test image, by its place among the classes of the training images."""
+    classes, own = train.label_space.classes, test.label_space.classes
+    places = {name: number for number, name in enumerate(classes)}
+    if unknown := [name for name in own if name not in places]:
+        raise UserError(
+            f"{test.location} has the class {unknown[0]}, which {train.location} does not have "
+            f"({counted(len(unknown), 'such class', 'such classes')}); test on the classes of the training."
+        )
+    return tuple(places[own[image.sample.labels[0]]] for image in images)
+
+
+def _refuse_shared(
+    train: Dataset, test: Dataset, train_images: Sequence[Surveyed], test_images: Sequence[Surveyed]
+) -> list[str]:
+    """Refuse test images that models are trained on; a note if there are few."""
+    known = {image.content for image in train_images}
+    shared = sum(image.content in known for image in test_images)
+    if shared > SHARED_LIMIT * len(test_images):
+        raise UserError(
+            f"{shared:,} of {counted(len(test_images), 'test image')} of {test.location} are training images "
+            f"of {train.location} as well; give images that no model is trained on."
+        )
+    return [f"{counted(shared, 'test image')} of {test.location} are training images too."] if shared else []
+
+
+def _check_network(protocol: Protocol, train: Dataset, device: str) -> None:
+    """Refuse a network that does not take the images or does not return the classes' scores."""
+    classes = len(train.label_space)
+    module = built(protocol.network, classes, protocol.side_px, seed=0)
+    place = torch_device(device)
+    check_fits(module.to(place), protocol.preprocess, classes, place)

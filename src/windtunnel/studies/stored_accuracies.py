@@ -1,0 +1,61 @@
+"""The accuracies of a finished study, with the predictions of its models if they are stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
+from windtunnel.analysis.overlap.scores import OverlapMatrix, overlap_matrix, read_overlap
+from windtunnel.core.errors import UserError
+from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
+from windtunnel.studies.overlap_files import ACCURACIES_FILE, JSON_FILE
+
+PREDICTIONS = "predictions"
+
+
+def is_study(path: str | Path) -> bool:
+    """Whether a path is the folder of a finished study, or of the matrix of a table."""
+    return (Path(path) / ACCURACIES_FILE).is_file()
+
+
+def read_study(folder: Path) -> tuple[OverlapMatrix, Accuracies]:
+    """The matrix and the accuracies of a study.
+
+    Raises:
+        UserError: the study is not finished.
+    """
+    if not is_study(folder):
+        raise UserError(
+            f"{folder} has no {ACCURACIES_FILE}; give the folder of a finished overlap study, its "
+            f"{JSON_FILE}, or a table of accuracies."
+        )
+    accuracies = _with_predictions(read_accuracies(folder / ACCURACIES_FILE), folder / PREDICTIONS)
+    file = folder / JSON_FILE
+    return read_overlap(file) if file.is_file() else overlap_matrix(accuracies), accuracies
+
+
+def _with_predictions(accuracies: Accuracies, folder: Path) -> Accuracies:
+    """The accuracies with the predictions in a folder, or without if those of a model are missing."""
+    stored = {
+        (predictions.trained_on, predictions.seed): predictions
+        for file in sorted(folder.glob("*.json"))
+        if (predictions := read_predictions(file)) is not None
+    }
+    names, images = accuracies.names, int(accuracies.images.min())
+    correct = np.zeros((*accuracies.accuracy.shape, images), bool)
+    for number, seed in enumerate(accuracies.seeds):
+        for row, trained_on in enumerate(names):
+            found = stored.get((trained_on, seed))
+            if found is None or not _fits(found, names, images):
+                return accuracies
+            for column, name in enumerate(names):
+                correct[number, row, column] = found.unpacked(name)
+    if not np.allclose(correct.mean(axis=3), accuracies.accuracy, atol=1e-9):
+        return accuracies  # the table is of another study than the predictions
+    return Accuracies.of_predictions(accuracies.candidates, accuracies.seeds, correct)
+
+
+def _fits(predictions: ModelPredictions, names: tuple[str, ...], images: int) -> bool:
+    return predictions.images == images and set(names) <= set(predictions.correct)

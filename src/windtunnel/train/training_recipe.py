@@ -1,0 +1,106 @@
+"""The recipe of a training, and the folder that belongs to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windtunnel.core.conditions import digest
+from windtunnel.core.errors import UserError
+from windtunnel.core.records import RecordError, read_record, record_of
+from windtunnel.core.samples import Surveyed
+from windtunnel.data import Dataset
+from windtunnel.models.preprocess import Preprocess
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
+from windtunnel.train.augmentation import Augmentation
+from windtunnel.train.mixing import Mix
+from windtunnel.train.records import (
+    AugmentationRecord,
+    MixRecord,
+    ModuleRecord,
+    PreprocessRecord,
+    SettingsRecord,
+    TrainingData,
+    TrainingRecipe,
+)
+from windtunnel.train.settings import Settings
+
+PARTS = {
+    "module": "module",
+    "data": "data",
+    "preprocess": "preprocess",
+    "settings": "settings",
+    "mix": "mix",
+    "augmentation": "augmentation",
+}
+TRAINING = FolderKind("training", "training.json", 2, PARTS)
+
+
+def training_recipe(
+    module: Any,
+    dataset: Dataset,
+    images: Sequence[Surveyed],
+    preprocess: Preprocess,
+    settings: Settings,
+    mix: Mix,
+    augmentation: Augmentation,
+) -> TrainingRecipe:
+    """Everything that determines the weights, except the module's initial weights."""
+    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    # Layers without weights appear in torch's text of a module; memory addresses are removed.
+    printed = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(module))
+    geometry = preprocess.geometry
+    return TrainingRecipe(
+        module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
+        data=training_data(dataset, images),
+        preprocess=preprocess_record(preprocess),
+        settings=record_of(settings, SettingsRecord),
+        mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
+        augmentation=augmentation_record(augmentation, geometry.output_px or 0),
+    )
+
+
+def training_data(dataset: Dataset, images: Sequence[Surveyed]) -> TrainingData:
+    """The record of images and classes."""
+    return TrainingData(
+        digest=digest([[image.sample.id, image.sample.labels, image.content] for image in images]),
+        count=len(images),
+        classes=dataset.label_space.classes,
+    )
+
+
+def preprocess_record(preprocess: Preprocess) -> PreprocessRecord:
+    """The record of a preprocessing."""
+    geometry = preprocess.geometry
+    return PreprocessRecord(geometry.record(), preprocess.tensor.record(), geometry.assets())
+
+
+def augmentation_record(augmentation: Augmentation, side_px: int) -> AugmentationRecord | None:
+    """The record of an augmentation, None for none; the digests identify the corruptions' definitions."""
+    if augmentation == Augmentation():
+        return None
+    conditions = augmentation.conditions(side_px)
+    return msgspec.structs.replace(
+        record_of(augmentation, AugmentationRecord),
+        conditions={condition.name: condition.id for condition in conditions},
+    )
+
+
+def check_same_training(path: Path, recipe: TrainingRecipe) -> None:
+    """Write the training's recipe into its folder; refuses a folder of another training."""
+    folder = RecipeFolder(path, TRAINING)
+    if not folder.recipe_path.exists():
+        folder.write_recipe_file({"recipe": recipe.to_json()})
+        return
+    try:
+        stored = read_record(folder.read_recipe_file().get("recipe"), TrainingRecipe)
+    except RecordError as error:
+        raise folder.damaged(error) from error
+    if changed := folder.differing_parts(stored, recipe):
+        raise UserError(
+            f"{path} contains another training (different {', '.join(changed)}); give another folder."
+        )
