@@ -35,7 +35,7 @@ COMMANDS = {
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
     "list": ("windtunnel.cli.list_", "List corruptions, suites, metrics and other plug-ins."),
     "make": ("windtunnel.cli.make", "Write a corrupted copy of a dataset."),
-    "overlap": ("windtunnel.cli.overlap", "Measure how far robustness to one corruption helps on others."),
+    "overlap": ("windtunnel.cli.overlap", "Measure how far corruptions overlap in training."),
     "plan": ("windtunnel.cli.plan", "Show how much work a run is, without running it."),
     "predictivity": (
         "windtunnel.cli.predictivity",
