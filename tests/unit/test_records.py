@@ -351,10 +351,11 @@ def test_records_cannot_be_changed() -> None:
 
 
 def test_every_field_of_a_recipe_has_a_name_for_refusals() -> None:
+    from windtunnel.studies.records import STUDY, StudyRecipe
     from windtunnel.train.loop import TRAINING
 
     kinds: list[tuple[FolderKind, type[msgspec.Struct]]] = [
-        (RUN, Recipe), (SET, SetRecipe), (TRAINING, TrainingRecipe),
+        (RUN, Recipe), (SET, SetRecipe), (TRAINING, TrainingRecipe), (STUDY, StudyRecipe),
     ]  # fmt: skip
     for kind, record in kinds:
         assert sorted(kind.parts) == sorted(record.__struct_fields__), kind.what
