@@ -66,7 +66,7 @@ def fed_rate(work: Work, model: Model, chunks: Sequence[RunChunk], workers: int)
 def main() -> None:
     """Measure in turn and print rates and ratios."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--images", type=int, default=64)
+    options.add_argument("--images", type=int, default=160)
     options.add_argument("--rounds", type=int, default=5)
     given = options.parse_args()
     cv2.setNumThreads(1)

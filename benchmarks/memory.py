@@ -88,6 +88,8 @@ def main() -> None:
         few, many = sizes[given.few], sizes[given.many]
         for name, place in (("parent", 0), ("worker", 1)):
             print(f"{name}: {many[place] / few[place]:.3f} times the memory for {given.many:,} images")
+        together = [parent + given.workers * worker for parent, worker in (few, many)]
+        print(f"all processes: {together[1] / together[0]:.3f} times, {together[0]} and {together[1]} MiB")
 
 
 if __name__ == "__main__":
