@@ -182,7 +182,7 @@ def correlation_interval(
     tanh(artanh r -+ t sd), with the replicates' standard deviation of artanh r and Student's quantile at
     units - 1. In simulations with 8 to 100 models, nominal 95 % intervals cover 92 to 99 % for normal and
     uniform values, and 87 to 99 % for heavy tails (Student's t, 3 degrees of freedom). They are widest for
-    few models. Percentiles cover 87 to 95 %. [-1, 1] for fewer than three models or groups.
+    few models. Percentiles cover 87 to 96 %. [-1, 1] for fewer than three models or groups.
     """
     finite = replicates[np.isfinite(replicates)]
     units = unit_count(models, groups)
