@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,63 @@ def test_groups_of_generated_benchmarks_have_the_mean_of_their_correlations(tmp_
     assert by_n.cell("n=2, k=1", "mean").r > by_n.cell("n=1, k=1", "mean").r
 
 
+def test_groups_hold_the_clean_accuracies_of_each_benchmark_constant(tmp_path: Path) -> None:
+    """Two corruptions with clean accuracies of their own: a group has the mean of the pairs' controls."""
+    rng = np.random.default_rng(0)
+    columns = {name: rng.uniform(0.6, 0.8, 12) for name in ("clean", "fog:1 clean", "snow:3 clean")}
+    columns |= {name: 0.4 + 0.3 * rng.random(12) for name in ("fog:1", "snow:3", "ImageNet-V2")}
+    rows = [[f"n{row}", *(column[row] for column in columns.values())] for row in range(12)]
+    table = write(tmp_path / "t.csv", ["model", *columns], rows)
+    lines: list[list[object]] = [["b1", "fog:1", 1], ["b2", "snow:3", 1]]
+    benchmarks = write(tmp_path / "g.csv", ["benchmark", "corruption", "n"], lines)
+    found = windtunnel.predictivity(table, synthetic=[str(benchmarks)])
+    cell = found.groups[0].cell("n=1", "ImageNet-V2")
+    assert cell.partial == pytest.approx(np.mean([pair.partial for pair in found.pairs]))
+    assert cell.from_clean == pytest.approx(np.mean([pair.from_clean for pair in found.pairs]))
+    assert cell.partial_low is not None and cell.partial_low < cell.partial < cell.partial_high
+
+
+def test_generated_benchmarks_that_cannot_be_correlated_are_refused(tmp_path: Path) -> None:
+    table = made_world(tmp_path / "world.csv", models=20)
+    header = ["benchmark", "corruption", "n"]
+    doubled = write(tmp_path / "doubled.csv", header, [["b1", "fog:1", 1], ["b1", "fog:1", 1]])
+    with pytest.raises(UserError, match="lists fog:1 twice in the benchmark b1"):
+        windtunnel.predictivity(table, synthetic=[str(doubled)])
+    rows = [[f"n{row}", 0.7, 0.5, 0.3 + row / 100] for row in range(9)]
+    constant = write(tmp_path / "constant.csv", ["model", "clean", "fog:1", "ImageNet-V2"], rows)
+    one = write(tmp_path / "one.csv", header, [["b1", "fog:1", 1]])
+    with pytest.raises(UserError, match="b1 has the same drop for all 9 models"):
+        windtunnel.predictivity(constant, synthetic=[str(one)])
+
+
+def test_a_target_without_a_fit_still_has_a_page(tmp_path: Path) -> None:
+    """All models have the same accuracy on the natural set: drops vary, and no line can be fitted."""
+    rng = np.random.default_rng(0)
+    rows = [[f"n{row}", 0.7 + 0.1 * rng.random(), 0.4 + 0.1 * rng.random(), 0.5] for row in range(9)]
+    table = write(tmp_path / "t.csv", ["model", "clean", "fog", "ImageNet-V2"], rows)
+    found = windtunnel.predictivity(table, out=tmp_path / "page.html")
+    assert found.pairs[0].r is not None and (tmp_path / "page.html").is_file()
+    assert any("No fit of effective robustness on ImageNet-V2" in note for note in found.notes)
+
+
+def test_a_reversed_relation_is_not_called_a_prediction(tmp_path: Path, windtunnel_command: Command) -> None:
+    """Given clean accuracy, models that lose more under fog lose less on the natural set."""
+    rng = np.random.default_rng(0)
+    clean, lost = rng.uniform(0.6, 0.8, 30), rng.uniform(0.1, 0.2, 30)
+    rows = [[f"n{row}", clean[row], clean[row] - lost[row], 0.2 + lost[row]] for row in range(30)]
+    table = write(tmp_path / "t.csv", ["model", "clean", "fog", "ImageNet-V2"], rows)
+    done = windtunnel_command("predictivity", table)
+    assert "beyond clean accuracy the relation is reversed" in done.stdout
+    assert "predicts something" not in done.stdout
+
+
+def test_families_limit_only_what_resamples_them(tmp_path: Path) -> None:
+    table = made_world(tmp_path / "world.csv", models=30)
+    notes = windtunnel.predictivity(table, by="prefix").notes
+    assert any("p-values and the range of r" in note and "independent" in note for note in notes)
+    assert any("3 families: intervals over fewer than 10 are unreliable" in note for note in notes)
+
+
 def test_the_permutation_test_of_a_mean_is_uniform_without_relation(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     p_values = []
@@ -185,6 +243,12 @@ def test_without_natural_sets_corruptions_predict_each_other(tmp_path: Path) -> 
     other.write_text(
         path.read_text().replace("fog", "flash").replace("snow", "blur").replace("frost", "dust")
     )
+    with pytest.raises(UserError, match="No column is recognised as a natural set for synthetic to predict"):
+        windtunnel.predictivity(path, other, synthetic=["fog"])
+    (named, *_) = windtunnel.predictivity(path, other, synthetic=["fog"], natural=["other"]).pairs
+    assert (named.predictor, named.target) == ("fog", "flash")
+    # The control is neither the target nor the predictor.
+    assert named.given.startswith("accuracy on ") and "fog" not in named.given and "flash" not in named.given
     both = windtunnel.predictivity(path, other)
     assert both.question.mode == "table against table"
     assert [pair.target for pair in both.pairs] == ["flash", "blur", "dust", "all of other"]
@@ -234,9 +298,20 @@ def test_effective_robustness_is_the_distance_from_the_fit(tmp_path: Path) -> No
     assert 0.15 < best.effective.low < 0.2 < best.effective.high < 0.25
     slope, intercept = np.polyfit(logit(clean), logit(shifted), 1)
     assert (found.fit.slope, found.fit.intercept) == pytest.approx((slope, intercept))
-    assert any("number of images is not known" in note for note in found.notes)
+    assert any("number of images of val, night is not known" in note for note in found.notes)
     (probit,) = windtunnel.effective_robustness(path, clean="val", shifted=["night"], axis="probit")
     assert probit.fit.axis == "probit" and probit.fit.n == 61
+
+
+def test_means_over_settings_that_need_their_own_fit_are_refused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    header = ["model", "clean", "ImageNet-A", "ImageNet-V2", "ImageNet-R", "ImageNet-R clean"]
+    rows = [[f"n{row}", *rng.uniform(0.3, 0.8, 5)] for row in range(9)]
+    table = write(tmp_path / "t.csv", header, rows)
+    with pytest.raises(UserError, match=r'filtered by a network .* shifted=\["ImageNet-A"\]'):
+        windtunnel.effective_robustness(table, shifted=["ImageNet-A,ImageNet-V2"])
+    with pytest.raises(UserError, match="different clean accuracies, ImageNet-R clean, clean"):
+        windtunnel.effective_robustness(table, shifted=["ImageNet-V2,ImageNet-R"])
 
 
 def test_pm_0_against_pm_k_is_the_same_fit(tmp_path: Path) -> None:
@@ -283,6 +358,22 @@ def test_run_folders_are_a_table(tmp_path: Path, digit_folder: Path) -> None:
     assert found.clean[0] == "clean" and found.clean_range is not None
     with pytest.raises(UserError, match="are runs of two models called net0"):
         windtunnel.predictivity(*runs, _renamed(runs[0], tmp_path, digit_folder))
+
+
+def test_runs_of_one_suite_on_different_data_are_different_columns(
+    tmp_path: Path, digit_folder: Path
+) -> None:
+    other = tmp_path / "other_digits"
+    shutil.copytree(digit_folder, other)
+    models = [Threshold(f"net{number}", 0.3 + 0.17 * number) for number in range(4)]
+    runs = [
+        *windtunnel.run_models(models, digit_folder, "smoke", only=["fog"], out=tmp_path / "a"),
+        *windtunnel.run_models(models[:2], other, "smoke", only=["fog"], out=tmp_path / "b"),
+    ]
+    found = windtunnel.predictivity(*runs[:4], synthetic=["fog:1"], natural=["fog:5"]).table
+    assert "clean" in found.names
+    with pytest.raises(UserError, match=f"Unknown column.* {digit_folder.name}/fog:"):
+        windtunnel.predictivity(*runs, synthetic=["fog:1"], natural=["fog:5"])
 
 
 def test_runs_over_natural_sets_frames_and_sequences_are_joined(
@@ -402,6 +493,8 @@ def test_the_command_of_effective_robustness(tmp_path: Path, windtunnel_command:
             "contains fog:1, which is also to be",
         ),
         (["predictivity", "T", "--unit", "percent"], "--unit"),
+        (["predictivity", "T", "--unit", "claen=fraction"], "Unknown column 'claen'. Did you mean clean?"),
+        (["predictivity", "T", "--ignore", "snow:2", "--ignore", "rain"], "Unknown column 'snow:2'"),
         (["predictivity", "T", "--by", "brand"], "Unknown column of families 'brand'"),
         (["predictivity", "T", "--exclude", "x*"], "--exclude x* matches no model"),
         (["predictivity", "T", "--score", "speed"], "--score speed:lower"),
@@ -415,6 +508,10 @@ def test_the_command_of_effective_robustness(tmp_path: Path, windtunnel_command:
         (["effective-robustness", "T", "--pieces", "3"], "--pieces is 3; give 1 or 2"),
         (["effective-robustness", "T", "--breakpoint", "76"], "--breakpoint is 76; give a clean accuracy"),
         (["effective-robustness", "T", "--breakpoint", "0.2"], "--breakpoint 0.2 has fewer than two models"),
+        (
+            ["effective-robustness", "T", "--pieces", "1", "--breakpoint", "0.71"],
+            "--pieces 1 fits one line, which has no --breakpoint",
+        ),
         (["effective-robustness", "T", "--reference", "x*"], "--reference x* matches no model"),
         (["effective-robustness", "T", "--axis", "log"], "--axis"),
     ],

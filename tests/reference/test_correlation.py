@@ -127,6 +127,23 @@ def test_shuffled_residuals_give_what_clean_accuracy_alone_explains() -> None:
     assert float(shuffled.mean()) == pytest.approx(expected, abs=0.01)
 
 
+def test_shuffled_residuals_spread_as_partial_correlations_do() -> None:
+    """A null partial correlation has variance 1 / (freedom + 1); r moves by it times what is unexplained.
+
+    r_xc = 0.7 and r_yc = 0.95: shuffles that kept the dependence on clean accuracy would spread too widely.
+    """
+    rng = np.random.default_rng(3)
+    clean = rng.normal(size=60)
+    x, y = clean + rng.normal(size=60), 3 * clean + rng.normal(size=60)
+    shuffled = permuted_correlations(x, y, clean)
+    unexplained = (1 - np.corrcoef(x, clean)[0, 1] ** 2) * (1 - np.corrcoef(y, clean)[0, 1] ** 2)
+    assert float(shuffled.std()) == pytest.approx((unexplained / 58) ** 0.5, rel=0.05)
+    # Predictor and target can be exchanged.
+    exchanged = permuted_correlations(y, x, clean)
+    assert float(exchanged.std()) == pytest.approx(float(shuffled.std()), rel=0.07)
+    assert np.isnan(permuted_correlations(clean, y, clean)).all()
+
+
 def test_replicates_are_those_of_resampled_models(world: tuple[np.ndarray, ...]) -> None:
     x, y, given = world
     for controls in (None, given):

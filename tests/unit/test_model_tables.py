@@ -71,9 +71,8 @@ def test_a_wide_table(wide: Path) -> None:
         "same",
     )
     assert (table.setting("ImageNet-V2").clean, table.setting("ImageNet-V2").classes) == ("clean", "same")
-    # 0.70 - (0.60 + 0.50) / 2 = 0.15; the last model lacks a value.
-    assert table.drops(["fog:1", "fog:3"])[0] == pytest.approx(0.15)
-    assert np.isnan(table.drops(["fog:1", "fog:3"])[3])
+    # The last model lacks a value.
+    assert np.isnan(table.column("fog:3")[3])
 
 
 def test_classes_are_different_without_clean_accuracies_of_their_own(tmp_path: Path) -> None:
@@ -247,6 +246,30 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         read_tables([tmp_path / "nothing.csv"])
     with pytest.raises(UserError, match="neither a run folder nor a folder of timm's results"):
         read_tables([tmp_path])
+
+
+def test_decimal_commas_are_refused_and_thousands_are_read(tmp_path: Path) -> None:
+    """0,7 is not 7."""
+    path = write(tmp_path / "t.csv", "model,clean,fog", *(f'{name},0.7,"0,{5}"' for name in "abcd"))
+    with pytest.raises(UserError, match=r"line 2: fog is '0,5'; give a number such as 0\.75"):
+        read_tables([path])
+    rows = (f'{name},0.7,"1,{row}00.5"' for row, name in enumerate("abcd"))
+    table = read_tables([write(tmp_path / "s.csv", "model,clean,cost", *rows)], scores=["cost:lower"])
+    assert table.column("cost").tolist() == [1000.5, 1100.5, 1200.5, 1300.5]
+
+
+def test_models_without_a_family_are_their_own(tmp_path: Path) -> None:
+    rows = ("a,x,0.7", "b,x,0.7", "c,,0.8", "d,,0.9")
+    table = read_tables([write(tmp_path / "t.csv", "model,family,clean", *rows)])
+    assert table.families("family") == ("x", "x", "c", "d")
+
+
+def test_tables_of_different_models_are_put_together_with_a_note(tmp_path: Path) -> None:
+    tables = [
+        write(tmp_path / f"{first}.csv", "model,clean", *(f"{first}{row},0.{row}" for row in range(1, 4)))
+        for first in "ab"
+    ]
+    assert "must be results on the same images" in read_tables(tables).notes[-1]
 
 
 def test_families_are_the_letters_of_a_name() -> None:

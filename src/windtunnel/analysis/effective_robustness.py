@@ -198,16 +198,27 @@ def with_shifted(table: ModelTable, text: str) -> ModelTable:
     settings = [table.setting(name) for name in names]
     if not all(setting.is_accuracy for setting in settings):
         raise UserError(f"{text} contains scores that are no accuracies; name columns of accuracies.")
-    cleans = {setting.clean for setting in settings}
+    filtered = [setting.name for setting in settings if filter_models(table, [setting]).filtered_sets]
+    if filtered:
+        raise UserError(
+            f"{text} averages {filtered[0]}, which was filtered by a network and bends the fit, with other "
+            f"settings; fit it alone with {option('shifted', [filtered[0]])}."
+        )
+    cleans = {setting.clean for setting in settings} - {""}
+    if len(cleans) > 1:
+        raise UserError(
+            f"{text} averages settings with different clean accuracies, {listed(sorted(cleans), NAMED)}; "
+            f"give {option('shifted')} once for each of them."
+        )
     mean = table.values[:, [table.names.index(name) for name in names]].mean(axis=1)
     classes = {setting.classes for setting in settings}
     added = Setting(
         text,
         settings[0].role,
-        cleans.pop() if len(cleans) == 1 else "",
+        cleans.pop() if all(setting.clean for setting in settings) else "",
         classes.pop() if len(classes) == 1 else "unknown",
-        # The same images are seen under every condition.
-        settings[0].images,
+        # A mean over conditions of the same images, or over several sets, is at least as certain as this.
+        min(setting.images for setting in settings),
         settings[0].table,
     )
     return replace(table, settings=(*table.settings, added), values=np.column_stack([table.values, mean]))
@@ -327,6 +338,10 @@ def _setting_notes(shifted: Setting, clean: Setting, pieces: int, has_kink: bool
             f"Two pieces are fitted, because {shifted.name} was filtered by a network: models below it are "
             f"pushed towards zero ({option('pieces', 1)} fits one line)."
         )
-    if not shifted.images:
-        notes.append("The number of images is not known: intervals contain the uncertainty of the fit alone.")
+    unknown = [setting.name for setting in (clean, shifted) if not setting.images]
+    if unknown:
+        notes.append(
+            f"The number of images of {listed(unknown)} is not known: intervals treat these accuracies as "
+            "exact."
+        )
     return notes

@@ -61,15 +61,27 @@ def predictivity(
     found = measure_predictivity(table, question, by=chosen.by or "", seed=chosen.seed)
     found = replace(found, notes=tuple(map(spelled, found.notes)))
     if out:
-        lines = [
-            measure_effective_robustness(
-                found.table, target.settings[0], by=chosen.by or "", seed=chosen.seed
-            )
-            for target in question.targets
-            if len(target.settings) == 1 and found.table.setting(target.settings[0]).clean
-        ]
-        write_whole(out, predictivity_page(found, lines).encode())
+        fits, reasons = _fits(found, chosen)
+        found = replace(found, notes=(*found.notes, *reasons))
+        write_whole(out, predictivity_page(found, fits).encode())
     return found
+
+
+def _fits(found: Predictivity, chosen: PredictivityOptions) -> tuple[list[EffectiveRobustness], list[str]]:
+    """The fits of all targets with clean accuracies, and why others have none."""
+    fits, reasons = [], []
+    for target in found.question.targets:
+        if len(target.settings) > 1 or not found.table.setting(target.settings[0]).clean:
+            continue
+        try:
+            fits.append(
+                measure_effective_robustness(
+                    found.table, target.settings[0], by=chosen.by or "", seed=chosen.seed
+                )
+            )
+        except UserError as error:
+            reasons.append(f"No fit of effective robustness on {target.name}: {error}")
+    return fits, reasons
 
 
 def effective_robustness(
@@ -96,6 +108,10 @@ def effective_robustness(
     if chosen.pieces > 2:
         raise UserError(f"{option('pieces')} is {chosen.pieces}; give 1 or 2, or 0 to choose by the set.")
     start = _breakpoint(chosen.breakpoint)
+    if start is not None and chosen.pieces == 1:
+        raise UserError(
+            f"{option('pieces', 1)} fits one line, which has no {option('breakpoint')}; leave one out."
+        )
     table = _table(tables, chosen.unit, chosen.clean, chosen.ignore, (), chosen.exclude)
     names = list(chosen.shifted) or [setting.name for setting in table.of_role("natural")]
     if not names:

@@ -16,6 +16,8 @@ from windtunnel.report.effective_robustness import fit_content, fit_figure
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.page import render_page
 from windtunnel.report.predictivity_text import (
+    FROM_CLEAN,
+    FROM_CONTROL,
     PREDICTED_BY,
     answers,
     correlation_text,
@@ -52,6 +54,7 @@ def predictivity_page(found: Predictivity, fits: Sequence[EffectiveRobustness] =
         header=pair_header(found.pairs),
         text_columns=2 if PREDICTED_BY in pair_header(found.pairs) else 1,
         rows=[[_unbroken(cell) for cell in row] for row in pair_rows(found.pairs)],
+        from_control=next(name for name in (FROM_CLEAN, FROM_CONTROL) if name in pair_header(found.pairs)),
         given=next((pair.given for pair in found.pairs if pair.given), "clean accuracy"),
         pairs=[(number, pair.target, pair.predictor) for number, pair in pairs],
         plots_left_out=max(0, len(found.pairs) - MOST_PLOTS),
@@ -180,4 +183,5 @@ def published_content(table: PublishedTable) -> dict[str, Any]:
                  ["mean, as printed", *(f"{value:.3f}" for value in table.printed)]],
         "differences": table.differences,
         "where": table.where,
+        "caution": table.caution,
     }  # fmt: skip

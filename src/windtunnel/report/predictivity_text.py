@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import fields
 
-from windtunnel.analysis.predictivity.controls import Pair
+from windtunnel.analysis.predictivity.controls import CLEAN_ACCURACY, Pair
 from windtunnel.analysis.predictivity.groups import MEAN, GroupCell, GroupTable
 from windtunnel.analysis.predictivity.measurement import Predictivity
 from windtunnel.core.wording import counted
@@ -17,7 +17,12 @@ PAIR_HEADER = (
     "target", PREDICTED_BY, "r [95 %], p", "partial r [95 %], p", "r from clean alone [95 %]",
     "r from subtraction", "Spearman", "one family left out", "classes",
 )  # fmt: skip
-GROUP_FACTS = ("mean r", "95 % interval", "partial r", "mean p-value", "permutation p")
+FROM_CLEAN = PAIR_HEADER[4]
+# Its name if another accuracy stands in for the clean one.
+FROM_CONTROL = "r from easiest condition alone [95 %]"
+GROUP_FACTS = (
+    "mean r", "95 % interval", "r from clean alone", "partial r", "mean p-value", "permutation p",
+)  # fmt: skip
 CLASSES = {"same": "matched", "different": "not matched", "unknown": "unknown"}
 # A p-value below this is written as such.
 SMALLEST_P = 0.001
@@ -40,7 +45,12 @@ def p_text(p: float | None) -> str:
 
 def pair_header(pairs: Sequence[Pair]) -> list[str]:
     """The columns of `pair_rows`; the predictor has one only if there are several."""
-    return [name for name in PAIR_HEADER if name != PREDICTED_BY or _several_predictors(pairs)]
+    has_clean = any(pair.given == CLEAN_ACCURACY for pair in pairs)
+    return [
+        FROM_CONTROL if name == FROM_CLEAN and not has_clean else name
+        for name in PAIR_HEADER
+        if name != PREDICTED_BY or _several_predictors(pairs)
+    ]
 
 
 def pair_rows(pairs: Sequence[Pair]) -> list[list[str]]:
@@ -93,10 +103,13 @@ def summary_lines(found: Predictivity) -> list[tuple[str, str]]:
 
 
 def answers(found: Predictivity) -> list[str]:
-    """The result in plain sentences: one per pair, at most eight; or the best and worst group."""
+    """The result in plain sentences: one per pair, at most eight; or the extreme groups or pairs.
+
+    With groups, no single generated benchmark is named: selecting it by these models would overstate it.
+    """
     if found.pairs and len(found.pairs) <= 8:
         return [pair_sentence(pair) for pair in found.pairs]
-    if found.pairs:
+    if found.pairs and not found.groups:
         known = sorted((pair for pair in found.pairs if pair.r is not None), key=lambda pair: pair.r or 0.0)
         if not known:
             return ["No correlation is defined: the values do not vary between models."]
@@ -125,11 +138,15 @@ def pair_sentence(pair: Pair) -> str:
         and pair.partial_high is not None
         and pair.partial_low * pair.partial_high > 0
     )
-    verdict = "so it predicts more than" if beyond else "so nothing beyond"
-    shown = "" if beyond else " is shown"
+    if not beyond:
+        verdict = f"so no relation beyond {pair.given} is shown"
+    elif pair.partial > 0:
+        verdict = f"so it predicts something beyond {pair.given}"
+    else:
+        verdict = f"so that beyond {pair.given} the relation is reversed"
     return (
         f"{text[:1].upper()}{text[1:]} {pair.given[:1].upper()}{pair.given[1:]} alone would give "
-        f"{pair.from_clean:.2f}; with it held constant r = {remains}, {verdict} {pair.given}{shown}."
+        f"{pair.from_clean:.2f}; with it held constant r = {remains}, {verdict}."
     )
 
 
@@ -168,6 +185,7 @@ def _fact_row(cell: GroupCell) -> list[str]:
         f"{cell.benchmarks:,}",
         f"{cell.r:.3f}",
         f"[{cell.low:.2f}, {cell.high:.2f}]",
+        correlation_text(cell.from_clean),
         correlation_text(cell.partial, cell.partial_low, cell.partial_high),
         f"{cell.mean_p_value:.2g}",
         p_text(cell.p),

@@ -24,10 +24,12 @@ Floats = NDArray[np.float64]
 
 FEWEST = 3
 # Models on each side of a breakpoint, and the least share of models.
-FEWEST_BESIDE = 4
-SHARE_BESIDE = 0.05
+FEWEST_PER_PIECE = 4
+SHARE_PER_PIECE = 0.05
 # Breakpoints that are tried.
 BREAKPOINTS = 60
+# A determinant below this share of its largest possible value is rounding.
+ROUNDING = 1e-12
 
 
 def on_axis(shares: Floats | float, axis: Axis) -> Floats:
@@ -196,13 +198,13 @@ def _knots(x: Floats, pieces: int, breakpoint: float | None, axis: Axis) -> Floa
     if pieces == 1:
         return np.array([np.inf])
     ordered = np.sort(x)
-    beside = max(FEWEST_BESIDE, math.ceil(SHARE_BESIDE * len(x)))
+    per_piece = max(FEWEST_PER_PIECE, math.ceil(SHARE_PER_PIECE * len(x)))
     if breakpoint is not None:
         knot = float(on_axis(breakpoint, axis))
         return np.array([knot]) if ordered[1] < knot < ordered[-2] else None
-    if len(x) < 2 * beside + 1:
+    if len(x) < 2 * per_piece + 1:
         return None
-    low, high = ordered[beside - 1], ordered[-beside]
+    low, high = ordered[per_piece - 1], ordered[-per_piece]
     return np.linspace(low, high, BREAKPOINTS) if high > low else None
 
 
@@ -232,7 +234,11 @@ def _solved(means: Floats, knots: Floats) -> tuple[Floats, Floats, NDArray[np.in
         slope = (right[..., 0] * design[..., 1, 1] - right[..., 1] * design[..., 0, 1]) / determinant
         bend = (right[..., 1] * design[..., 0, 0] - right[..., 0] * design[..., 0, 1]) / determinant
         squares = yy - mean_y**2 - slope * right[..., 0] - bend * right[..., 1]
-    squares = np.where(np.isfinite(squares) & (determinant > 0), squares, np.inf)
+    # Replicates of one model, or of too few on one side of the knot, have no fit.
+    largest = xx * np.where(single, 1.0, hh)
+    is_fit = np.isfinite(squares) & (determinant > ROUNDING * largest)
+    squares = np.where(is_fit, squares, np.inf)
+    slope, bend = (np.where(is_fit, values, np.nan) for values in (slope, bend))
     place = np.argmin(squares, axis=1)
     row = np.arange(rows)
     slope, bend, above = slope[row, place], bend[row, place], h[row, place]

@@ -80,16 +80,32 @@ def correlation_matrix(left: Floats, right: Floats, given: Floats | None = None)
     return np.asarray(r, np.float64), np.asarray(2 * stdtr(freedom, -statistic), np.float64)
 
 
+def varies(values: Floats) -> bool:
+    """Whether values differ by more than rounding, so that they have correlations."""
+    return _unit(values) is not None
+
+
 def correlation_without_partial(x: Floats, y: Floats, given: Floats) -> float | None:
     """The correlation that x and y would have if their partial correlation given other variables were 0.
 
-    It is that of the fitted values, cov(x^, y^) / (sd x sd y); for one variable z it is r_xz r_yz.
+    It is cov(x^, y^) / (sd x sd y), x^ and y^ being the values fitted by the variables. For one variable z it
+    is r_xz r_yz.
     """
-    basis = _basis(given)
-    if _unit(x) is None or _unit(y) is None:
-        return None
-    fitted = [_projected(values - values.mean(), basis) for values in (x, y)]
-    return float(np.mean(fitted[0] * fitted[1]) / (x.std() * y.std()))
+    explained = float(matrix_without_partial(x[:, None], y[:, None], given)[0, 0])
+    return explained if np.isfinite(explained) else None
+
+
+def matrix_without_partial(left: Floats, right: Floats, given: Floats) -> Floats:
+    """`correlation_without_partial` of every column of `left` with every column of `right`.
+
+    NaN where it is undefined.
+    """
+    basis, nothing = _basis(given), np.empty((len(left), 0))
+    fitted = [
+        basis.T @ np.stack([_unit_or_nan(column, nothing) for column in columns.T], axis=1)
+        for columns in (left, right)
+    ]
+    return np.asarray(np.clip(fitted[0].T @ fitted[1], -1, 1), np.float64)
 
 
 def permuted_correlations(
@@ -97,19 +113,24 @@ def permuted_correlations(
 ) -> Floats:
     """Correlations of x and y if they shared nothing but a linear dependence on `given`.
 
-    The residuals of x, given the other variables, are shuffled among the models and added to its fitted
-    values again (Freedman and Lane).
+    The residuals of x are shuffled among the models and regressed on `given` again (Freedman and Lane). Their
+    correlation q with the residuals of y is a partial correlation under the null hypothesis. The result is
+    r0 + q sqrt((1 - R_x^2)(1 - R_y^2)), with r0 from `correlation_without_partial` and R^2 the shares of
+    variance that `given` explains. Without shuffling it is r. NaN where it is undefined.
     """
     basis = _basis(given)
-    fitted = _projected(x - x.mean(), basis)
-    rest = x - x.mean() - fitted
+    explained = correlation_without_partial(x, y, given)
+    rest = [values - values.mean() - _projected(values - values.mean(), basis) for values in (x, y)]
+    first, second = (_unit(part, float(np.ptp(values))) for part, values in zip(rest, (x, y), strict=True))
+    if explained is None or first is None or second is None:
+        return np.full(permutations, np.nan)
+    unexplained = float(rest[0].std() * rest[1].std() / (x.std() * y.std()))
     order = np.argsort(np.random.default_rng(seed).random((permutations, len(x))), axis=1)
-    shuffled = fitted + rest[order]
-    shuffled -= shuffled.mean(axis=1, keepdims=True)
-    away = y - y.mean()
-    scale = np.sqrt((shuffled**2).sum(axis=1) * (away**2).sum())
+    shuffled = first[order]
+    shuffled -= (shuffled @ basis) @ basis.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((shuffled @ away) / scale, np.float64)
+        partial = (shuffled @ second) / np.sqrt((shuffled**2).sum(axis=1))
+    return np.asarray(explained + unexplained * partial, np.float64)
 
 
 def shared_term_correlation(
@@ -141,7 +162,7 @@ def correlation_replicates(
     correlations (replicates, columns of the block, columns of `right`). With `given`, they are partial.
     """
     right = _centred(right)
-    fixed = right if given is None else np.hstack([right, _centred(given)])
+    fixed = right if given is None else np.hstack([right, _basis(given)])
     for start in range(0, left.shape[1], BLOCK):
         block = _centred(left[:, start : start + BLOCK])
         blocks = [
@@ -159,7 +180,9 @@ def correlation_interval(
     """The interval of a correlation from bootstrap replicates, on Fisher's scale.
 
     tanh(artanh r -+ t sd), with the replicates' standard deviation of artanh r and Student's quantile at
-    units - 1. In simulations it covers 94 to 98 % for 8 to 100 models; percentiles cover 91 to 94 %.
+    units - 1. In simulations with 8 to 100 models, nominal 95 % intervals cover 92 to 99 % for normal and
+    uniform values, and 87 to 99 % for heavy tails (Student's t, 3 degrees of freedom). They are widest for
+    few models. Percentiles cover 87 to 96 %. [-1, 1] for fewer than three models or groups.
     """
     finite = replicates[np.isfinite(replicates)]
     units = unit_count(models, groups)

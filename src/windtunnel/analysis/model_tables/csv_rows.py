@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from windtunnel.core.errors import UserError
 
 # Cells that say that a value is missing, in lower case.
 MISSING = ("", "nan", "na", "n/a", "none", "null", "-")
+# 1,234,567.8 has commas between thousands; 0,75 has a decimal comma.
+THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 
 def csv_rows(path: Path) -> list[list[str]]:
@@ -36,8 +40,8 @@ def csv_rows(path: Path) -> list[list[str]]:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a finite number, possibly with commas between thousands."""
-    return math.isfinite(_value(cell))
+    """Whether a cell is meant as a finite number; `number` refuses decimal commas."""
+    return math.isfinite(_value(cell)) or DECIMAL_COMMA.fullmatch(cell) is not None
 
 
 def number(cell: str, where: str) -> float:
@@ -46,7 +50,7 @@ def number(cell: str, where: str) -> float:
         return math.nan
     value = _value(cell)
     if not math.isfinite(value):
-        raise UserError(f"{where} is '{cell}'; give a number, or leave the cell empty.")
+        raise UserError(f"{where} is '{cell}'; give a number such as 0.75, or leave the cell empty.")
     return value
 
 
@@ -66,6 +70,6 @@ def unique_models(models: Sequence[str], path: Path, first_line: int) -> None:
 
 def _value(cell: str) -> float:
     try:
-        return float(cell.replace(",", ""))
+        return float(cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell)
     except ValueError:
         return math.nan

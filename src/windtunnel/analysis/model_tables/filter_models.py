@@ -35,7 +35,7 @@ class FilterModels:
 def filter_models(table: ModelTable, settings: Sequence[Setting]) -> FilterModels:
     """Mark the models that filtered the natural sets among some settings.
 
-    A retrained copy of the network counts too: it still scores near zero.
+    Other weights of the same architecture count too: images were selected because it misclassifies them.
     """
     marked = np.zeros(len(table.models), bool)
     sets: dict[str, NaturalSet] = {

@@ -62,7 +62,10 @@ def read_tables(
     if runs:
         scored = [run if isinstance(run, ScoredRun) else ScoredRun(run) for run in runs]
         tables.append(runs_table(scored, metrics))
+    _refuse_unknown_columns(files, ignored)
     table = _with_clean(join_tables(tables), clean)
+    for name in (text.rpartition("=")[0] for text in units if "=" in text):
+        table.setting(name)
     absent = [name for name in directions if not {name, metric_named(name)} & set(table.names)]
     if absent:
         raise unknown_name("score", absent[0], {*table.names, *METRICS.names()})
@@ -99,6 +102,16 @@ def _read_file(
     if is_timm_header(rows[0]):
         return read_timm_results(path, units)
     return read_wide_csv(path, rows, units, ignored, scores)
+
+
+def _refuse_unknown_columns(files: Sequence[Path], ignored: Sequence[str]) -> None:
+    """Refuse a column to ignore that no CSV file has; `fog` and `fog:3` are columns of RobustBench."""
+    if not ignored:
+        return
+    known = {cell for path in files if path.is_file() for cell in csv_rows(path)[0] if cell}
+    for name in ignored:
+        if not {name, name.partition(":")[0]} & known:
+            raise unknown_name("column", name, known)
 
 
 def _score_direction(text: str) -> tuple[str, Direction]:

@@ -37,11 +37,11 @@ def runs_table(runs: Sequence[ScoredRun], metrics: Sequence[str] = ()) -> ModelT
         metrics: further scores over all conditions of a run, such as mfr.
     """
     _refuse_namesakes(runs)
-    benchmarks = {_benchmark(run) for run in runs if not run.natural}
+    prefixes = _prefixes([run for run in runs if not run.natural])
     rows: dict[str, dict[str, Cell]] = {}
     origin: dict[tuple[str, str], str] = {}
     for run in runs:
-        prefix = f"{run.recipe.suite.name}/" if len(benchmarks) > 1 and not run.natural else ""
+        prefix = "" if run.natural else prefixes[_benchmark(run)]
         row = rows.setdefault(run.info.model.name, {})
         for cell in (*_accuracies(run, prefix), *_other_scores(run, metrics, prefix)):
             name = cell.setting.name
@@ -150,6 +150,16 @@ def _set_name(run: ScoredRun) -> str:
 def _benchmark(run: ScoredRun) -> tuple[str, str]:
     """Suite and data, by which settings of the same name are told apart."""
     return run.recipe.suite.name, run.info.data.name
+
+
+def _prefixes(runs: Sequence[ScoredRun]) -> dict[tuple[str, str], str]:
+    """What the names of a benchmark's settings begin with: suite and data, as far as runs differ in them."""
+    benchmarks = {_benchmark(run) for run in runs}
+    suites, datasets = ({benchmark[place] for benchmark in benchmarks} for place in (0, 1))
+    return {
+        (suite, data): (f"{suite}/" if len(suites) > 1 else "") + (f"{data}/" if len(datasets) > 1 else "")
+        for suite, data in benchmarks
+    }
 
 
 def _refuse_namesakes(runs: Sequence[ScoredRun]) -> None:

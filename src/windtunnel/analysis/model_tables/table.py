@@ -104,26 +104,15 @@ class ModelTable:
         """The table with each setting replaced by the result of a function."""
         return replace(self, settings=tuple(map(change, self.settings)))
 
-    def drops(self, names: Sequence[str]) -> Floats:
-        """Residual robustness of every model: the mean over settings of clean minus shifted accuracy.
-
-        Lower is better. NaN for a model without one of the accuracies.
-        """
-        without = [name for name in names if not self.setting(name).clean]
-        if without:
-            raise UserError(
-                f"{listed(without, 3)} has no clean accuracy; name the column of clean accuracies."
-            )
-        drops = [self.column(self.setting(name).clean) - self.column(name) for name in names]
-        mean: Floats = np.mean(drops, axis=0)
-        return mean
-
     def families(self, by: str = "") -> tuple[str, ...]:
-        """The family of every model: a column, or the letters with which its name begins."""
+        """The family of every model: a column, or the letters with which its name begins.
+
+        A model whose cell is empty is a family of its own.
+        """
         if by and by != "prefix":
             if by not in self.attributes:
                 raise unknown_name("column of families", by, ["prefix", *self.attributes])
-            return self.attributes[by]
+            return tuple(cell or model for cell, model in zip(self.attributes[by], self.models, strict=True))
         return tuple(name_prefix(model) for model in self.models)
 
 
@@ -141,8 +130,8 @@ def setting_key(name: str) -> str:
 def join_tables(tables: Sequence[ModelTable]) -> ModelTable:
     """The tables side by side, joined by the models' names; a model missing from one has NaN there.
 
-    A setting that several tables have is refused, unless it is the same column of the same benchmark and the
-    tables list different models.
+    Tables may have a setting in common if they agree on the models that both list. Tables without a common
+    model are refused, unless their columns are the same: their models are then put together.
     """
     if len(tables) == 1:
         return tables[0]
@@ -175,7 +164,12 @@ def join_tables(tables: Sequence[ModelTable]) -> ModelTable:
             f"{listed([source for table in tables for source in table.sources], 4)} have no model in common; "
             "models are joined by name."
         )
-    note = f"{len(tables)} tables joined by model: {shared:,} of {len(models):,} models are in all of them."
+    note = (
+        f"{len(tables)} tables joined by model: {shared:,} of {len(models):,} models are in all of them."
+        if shared
+        else f"{len(tables)} tables with the same columns and different models are put together: "
+        f"{len(models):,} models. They must be results on the same images."
+    )
     return ModelTable(
         models,
         tuple(settings.values()),

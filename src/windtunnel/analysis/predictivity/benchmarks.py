@@ -107,8 +107,13 @@ def read_benchmarks(path: Path, table: ModelTable) -> list[Benchmark]:
     corruptions: dict[str, list[str]] = {}
     groups: dict[str, dict[str, str]] = {}
     for line in lines:
-        name = line[places["benchmark"]]
-        corruptions.setdefault(name, []).append(line[places["corruption"]])
+        name, corruption = (line[places[column]] for column in NEEDED)
+        members = corruptions.setdefault(name, [])
+        if corruption in members:
+            raise UserError(
+                f"{path} lists {corruption} twice in the benchmark {name}; keep one of the lines."
+            )
+        members.append(corruption)
         own = {column: line[place] for column, place in places.items() if column not in NEEDED}
         known = groups.setdefault(name, own)
         # A column that varies within a benchmark, such as the category, describes corruptions.

@@ -24,6 +24,8 @@ from windtunnel.stats.intervals import Groups
 
 # Models that remain when a family is left out.
 FEWEST_LEFT = 4
+# What is held constant if it is known.
+CLEAN_ACCURACY = "clean accuracy"
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def _given(x: Vector, y: Vector, stand_in: tuple[str, Floats] | None) -> tuple[s
     """What is held constant: the clean accuracies of both, or the stand-in for them."""
     cleans = [vector.clean for vector in (x, y) if vector.clean is not None]
     if cleans:
-        return "clean accuracy", np.stack(cleans, axis=1)
+        return CLEAN_ACCURACY, np.stack(cleans, axis=1)
     if stand_in is not None and stand_in[0]:
         return f"accuracy on {stand_in[0]}", stand_in[1][:, None]
     return "", None

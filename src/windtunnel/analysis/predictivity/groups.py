@@ -12,7 +12,12 @@ from windtunnel.analysis.model_tables.table import Floats
 from windtunnel.analysis.predictivity.benchmarks import Benchmark
 from windtunnel.analysis.predictivity.vectors import Vector
 from windtunnel.stats.bootstrap import REPLICATES
-from windtunnel.stats.correlation import correlation_interval, correlation_matrix, correlation_replicates
+from windtunnel.stats.correlation import (
+    correlation_interval,
+    correlation_matrix,
+    correlation_replicates,
+    matrix_without_partial,
+)
 from windtunnel.stats.intervals import Groups
 
 # The mean over all natural sets, as a row of the tables.
@@ -32,7 +37,10 @@ class GroupCell:
         lowest, highest: range of the single correlations.
         mean_p_value: the mean of their p-values, as the paper reports it; it is not a p-value.
         p: permutation test of the mean: share of shuffles of the models with a mean at least as far from 0.
+            Clean accuracy is not held constant.
+        from_clean: mean of the r expected if benchmark and natural set shared nothing but clean accuracy.
         partial, partial_low, partial_high: mean partial correlation given clean accuracy, and its interval.
+            None without clean accuracies.
     """
 
     group: str
@@ -45,6 +53,7 @@ class GroupCell:
     highest: float
     mean_p_value: float
     p: float
+    from_clean: float | None
     partial: float | None
     partial_low: float | None
     partial_high: float | None
@@ -82,7 +91,10 @@ def group_tables(
     groups: Groups = None,
     seed: int = 0,
 ) -> list[GroupTable]:
-    """A table for each way in which benchmarks are grouped: by n and k together, by std, by size."""
+    """A table for each way in which benchmarks are grouped: by n and k together, by std, by size.
+
+    All vectors vary between models.
+    """
     tables = []
     for by in _groupings(benchmarks):
         labels = [group_label(benchmark, by) for benchmark in benchmarks]
@@ -150,14 +162,14 @@ def _cells(
     r, p = correlation_matrix(left, right)
     replicated = _mean_replicates(left, right, None, groups, seed)
     shuffled = _permuted_means(left, right, seed)
-    partial = _Partial(left, vectors, target_vectors, groups, seed)
+    controls = _CleanControls(vectors, target_vectors, groups, seed)
     cells = []
     for target, places in [*((target, [place]) for place, target in enumerate(targets)),
                            (MEAN, list(range(len(targets))))]:  # fmt: skip
-        mean = float(np.nanmean(r[:, places]))
+        mean = float(r[:, places].mean())
         low, high = correlation_interval(mean, replicated[:, places].mean(axis=1), len(left), groups)
         beyond = int((np.abs(shuffled[:, places].mean(axis=1)) >= abs(mean)).sum())
-        partial_mean, partial_low, partial_high = partial.mean_of(places)
+        partial_mean, partial_low, partial_high = controls.mean_partial(places)
         cells.append(
             GroupCell(
                 group=name,
@@ -166,10 +178,11 @@ def _cells(
                 r=mean,
                 low=low,
                 high=high,
-                lowest=float(np.nanmin(r[:, places])),
-                highest=float(np.nanmax(r[:, places])),
-                mean_p_value=float(np.nanmean(p[:, places])),
+                lowest=float(r[:, places].min()),
+                highest=float(r[:, places].max()),
+                mean_p_value=float(p[:, places].mean()),
                 p=(1 + beyond) / (1 + len(shuffled)),
+                from_clean=controls.mean_explained(places),
                 partial=partial_mean,
                 partial_low=partial_low,
                 partial_high=partial_high,
@@ -178,34 +191,63 @@ def _cells(
     return cells
 
 
-class _Partial:
-    """Mean partial correlations of a group with every target, given the clean accuracies of both."""
+class _CleanControls:
+    """Mean correlations of a group with every target, given the clean accuracies of benchmark and target."""
 
     def __init__(
-        self, left: Floats, vectors: Sequence[Vector], targets: Sequence[Vector], groups: Groups, seed: int
+        self, vectors: Sequence[Vector], targets: Sequence[Vector], groups: Groups, seed: int
     ) -> None:
-        self._models, self._groups = len(left), groups
-        self._means: list[float | None] = []
+        self._models, self._groups = len(targets[0].values), groups
+        self._explained: list[float | None] = []
+        self._partial: list[float | None] = []
         self._replicates: list[Floats] = []
         for target in targets:
-            given = _cleans([*vectors, target])
-            right = target.values[:, None]
-            if given is None:
-                self._means.append(None)
-                continue
-            values, _ = correlation_matrix(left, right, given)
-            self._means.append(float(np.nanmean(values)) if np.isfinite(values).any() else None)
-            self._replicates.append(_mean_replicates(left, right, given, groups, seed)[:, 0])
+            explained, partial, replicates = _given_clean(vectors, target, groups, seed)
+            self._explained.append(explained)
+            self._partial.append(partial)
+            self._replicates.append(replicates)
 
-    def mean_of(self, places: Sequence[int]) -> tuple[float | None, float | None, float | None]:
-        """The mean over some targets and its interval; None if one of them has none."""
-        means = [self._means[place] for place in places]
-        known = [mean for mean in means if mean is not None]
-        if len(known) < len(means):
+    def mean_explained(self, places: Sequence[int]) -> float | None:
+        """The mean r over some targets that clean accuracy alone explains; None if one of them has none."""
+        return _mean([self._explained[place] for place in places])
+
+    def mean_partial(self, places: Sequence[int]) -> tuple[float | None, float | None, float | None]:
+        """The mean partial r over some targets and its interval; None if one of them has none."""
+        value = _mean([self._partial[place] for place in places])
+        if value is None:
             return None, None, None
-        value = float(np.mean(known))
         draws = np.mean([self._replicates[place] for place in places], axis=0)
         return value, *correlation_interval(value, draws, self._models, self._groups)
+
+
+def _given_clean(
+    vectors: Sequence[Vector], target: Vector, groups: Groups, seed: int
+) -> tuple[float | None, float | None, Floats]:
+    """Means over benchmarks: r from clean accuracy alone, partial r, and replicates of partial r.
+
+    None without clean accuracies, and if a partial correlation is undefined.
+    """
+    by_clean: dict[bytes, list[Vector]] = {}
+    for vector in vectors:
+        by_clean.setdefault(b"" if vector.clean is None else vector.clean.tobytes(), []).append(vector)
+    right = target.values[:, None]
+    explained, partial, replicates = 0.0, 0.0, np.zeros(REPLICATES)
+    for members in by_clean.values():
+        cleans = [clean for clean in (members[0].clean, target.clean) if clean is not None]
+        if not cleans:
+            return None, None, replicates
+        given = np.stack(cleans, axis=1)
+        left = np.stack([vector.values for vector in members], axis=1)
+        explained += float(matrix_without_partial(left, right, given).sum())
+        partial += float(correlation_matrix(left, right, given)[0].sum())
+        replicates += len(members) * _mean_replicates(left, right, given, groups, seed)[:, 0]
+    count = len(vectors)
+    return explained / count, partial / count if np.isfinite(partial) else None, replicates / count
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def _mean_replicates(left: Floats, right: Floats, given: Floats | None, groups: Groups, seed: int) -> Floats:
@@ -230,13 +272,6 @@ def _permuted_means(left: Floats, right: Floats, seed: int) -> Floats:
 
 
 def _units(columns: Floats) -> Floats:
+    """The columns minus their means, of length 1."""
     away = columns - columns.mean(axis=0)
-    lengths = np.sqrt((away**2).sum(axis=0))
-    return np.asarray(away / np.where(lengths > 0, lengths, np.inf), np.float64)
-
-
-def _cleans(vectors: Sequence[Vector]) -> Floats | None:
-    """The distinct clean accuracies of some vectors; None if there are none."""
-    cleans = [vector.clean for vector in vectors if vector.clean is not None]
-    distinct = {clean.tobytes(): clean for clean in cleans}
-    return np.stack(list(distinct.values()), axis=1) if distinct else None
+    return np.asarray(away / np.sqrt((away**2).sum(axis=0)), np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.model_tables.filter_models import filter_models
+from windtunnel.analysis.model_tables.filter_models import FilterModels, filter_models
 from windtunnel.analysis.model_tables.reading import FEWEST_MODELS
 from windtunnel.analysis.model_tables.table import Classes, ModelTable
 from windtunnel.analysis.predictivity.benchmarks import Benchmark
@@ -18,9 +18,13 @@ from windtunnel.analysis.predictivity.groups import GroupTable, group_tables
 from windtunnel.analysis.predictivity.question import Question
 from windtunnel.analysis.predictivity.vectors import Vector, stand_in, vector_of
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted, listed
+from windtunnel.stats.correlation import varies
 from windtunnel.stats.intervals import wilson
 
+# Fewer families give intervals that are too narrow.
+FEW_FAMILIES = 10
 # Pairs of benchmark and natural set that get every control; beyond it only groups are measured.
 MOST_PAIRS = 300
 
@@ -93,7 +97,7 @@ def measure_predictivity(
     filters = filter_models(table, settings)
     rows = table.with_models(complete & ~filters.marked)
     if len(rows.models) < FEWEST_MODELS:
-        raise UserError(_too_few(table, complete, sorted(needed)))
+        raise UserError(_too_few(table, complete, filters, sorted(needed)))
     family_names = rows.families(by or _declared_family(rows))
     groups = np.unique(family_names, return_inverse=True)[1] if by else None
     notes = [*table.notes, *(note for setting in settings for note in setting.notes), *filters.notes]
@@ -106,7 +110,7 @@ def measure_predictivity(
     pairs, points = [], []
     for first, second in asked if len(asked) <= MOST_PAIRS else ():
         predictor, target = question.predictors[first], question.targets[second]
-        name = "" if targets[second].clean is not None else stand_in(rows, target)
+        name = "" if targets[second].clean is not None else stand_in(rows, predictor, target)
         pairs.append(
             measure_pair(
                 predictor.name,
@@ -123,6 +127,9 @@ def measure_predictivity(
         points.append((predictors[first], targets[second]))
     clean_name, clean = _clean_colours(rows, question)
     comparable, span = _comparable(rows, clean_name)
+    is_grouped = question.mode == "benchmarks" and any(one.groups for one in question.predictors)
+    if is_grouped:
+        _refuse_constant(question, predictors, targets)
     grouped = (
         group_tables(
             question.predictors,
@@ -132,10 +139,11 @@ def measure_predictivity(
             groups=groups,
             seed=seed,
         )
-        if question.mode == "benchmarks" and any(one.groups for one in question.predictors)
+        if is_grouped
         else []
     )
-    notes += _notes(question, targets, pairs, len(asked), by, span, comparable)
+    families = len(set(family_names)) if by else 0
+    notes += _notes(question, targets, pairs, len(asked), by, families, span, comparable)
     return Predictivity(
         question,
         rows,
@@ -145,9 +153,21 @@ def measure_predictivity(
         (clean_name, clean),
         span,
         comparable,
-        len(set(family_names)) if by else 0,
+        families,
         tuple(notes),
     )
+
+
+def _refuse_constant(question: Question, predictors: Sequence[Vector], targets: Sequence[Vector]) -> None:
+    """Refuse generated benchmarks and natural sets without variation: they have no correlations."""
+    for benchmark, vector in zip(
+        (*question.predictors, *question.targets), (*predictors, *targets), strict=True
+    ):
+        if not varies(vector.values):
+            raise UserError(
+                f"{benchmark.name} has the same {vector.kind} for all {len(vector.values):,} models, so that "
+                "its correlations are undefined; leave it out."
+            )
 
 
 def _declared_family(rows: ModelTable) -> str:
@@ -177,12 +197,20 @@ def _refuse_mixed(question: Question, predictors: Sequence[Vector], targets: Seq
         ]
         raise UserError(
             f"{listed(without, 3)} has no clean accuracies, while other benchmarks have; add a table with a "
-            "clean column for the same models, or correlate errors everywhere by naming `none` as the clean "
-            "column."
+            "clean column for the same models, or correlate errors everywhere with "
+            f"{option('clean', 'none')}."
         )
 
 
-def _too_few(table: ModelTable, complete: NDArray[np.bool_], needed: Sequence[str]) -> str:
+def _too_few(
+    table: ModelTable, complete: NDArray[np.bool_], filters: FilterModels, needed: Sequence[str]
+) -> str:
+    """Why too few models remain, and what to do."""
+    if complete.sum() >= FEWEST_MODELS:
+        return (
+            f"Too few models remain: {int((complete & ~filters.marked).sum())}; at least {FEWEST_MODELS} are "
+            f"needed. {' '.join(filters.notes)} Give further models."
+        )
     counts = {name: int(np.isfinite(table.column(name)).sum()) for name in needed}
     fewest = min(counts, key=lambda name: counts[name])
     return (
@@ -228,6 +256,7 @@ def _notes(
     pairs: Sequence[Pair],
     asked: int,
     by: str,
+    families: int,
     span: tuple[float, float] | None,
     comparable: bool | None,
 ) -> list[str]:
@@ -257,7 +286,17 @@ def _notes(
     if not by:
         notes.append(
             "p-values and intervals treat models as independent; models of one family are not. Resample "
-            "families to take this into account."
+            f"families with {option('by', 'prefix')} to take this into account."
+        )
+    else:
+        notes.append(
+            "Intervals of r and of partial r resample families. p-values and the range of r from clean "
+            "accuracy alone still treat models as independent."
+        )
+    if by and families < FEW_FAMILIES:
+        notes.append(
+            f"{counted(families, 'family', 'families')}: intervals over fewer than {FEW_FAMILIES} are "
+            "unreliable, and [-1, 1] over fewer than 3."
         )
     if question.mode == "leave-one-out":
         notes.append("No synthetic benchmark is named: each target is predicted by the mean of the others.")

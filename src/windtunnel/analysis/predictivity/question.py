@@ -52,13 +52,13 @@ def question_of(table: ModelTable, synthetic: Sequence[str], natural: Sequence[s
         return _named_question(predictors, targets)
     if targets:
         return _leave_one_out(targets, "set")
+    if synthetic:
+        raise UserError(
+            f"No column is recognised as a natural set for {option('synthetic')} to predict; name columns, "
+            f"corruptions or a table with {option('natural', ['COLUMN'])}."
+        )
     by_table = _tables_of_corruptions(table)
     if predictors and len(by_table) < 2:
-        if synthetic:
-            raise UserError(
-                f"The table has no natural set for {option('synthetic')} to predict; name the columns with "
-                f"{option('natural', ['COLUMN'])}."
-            )
         corruptions = each_alone(table, [name for names in by_table.values() for name in names])
         return _leave_one_out(corruptions, "corruption")
     if len(by_table) > 1:
@@ -67,7 +67,8 @@ def question_of(table: ModelTable, synthetic: Sequence[str], natural: Sequence[s
             "table against table",
             tuple(Benchmark(name, members) for name, members in earlier),
             (*each_alone(table, names), Benchmark(f"all of {last}", names)),
-            f"Does {' and '.join(name for name, _ in earlier)} predict {last}?",
+            f"{'Do' if len(earlier) > 1 else 'Does'} {' and '.join(name for name, _ in earlier)} predict "
+            f"{last}?",
         )
     raise UserError(
         "No column is recognised as a natural set or a corruption; name the benchmarks with "

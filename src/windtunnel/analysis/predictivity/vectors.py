@@ -48,17 +48,31 @@ def vector_of(table: ModelTable, benchmark: Benchmark) -> Vector:
     if not all(setting.clean for setting in settings):
         return Vector(1 - shifted, "error", None, shifted)
     cleans = [table.names.index(setting.clean) for setting in settings]
-    clean = np.asarray(table.values[:, cleans].mean(axis=1), np.float64)
+    # The mean of equal numbers may be rounded: one clean column is taken as it is.
+    clean = (
+        table.values[:, cleans[0]]
+        if len(set(cleans)) == 1
+        else np.asarray(table.values[:, cleans].mean(axis=1), np.float64)
+    )
     return Vector(clean - shifted, "drop", clean, shifted)
 
 
-def stand_in(table: ModelTable, target: Benchmark) -> str:
-    """The setting with the highest mean accuracy outside a target, in place of a missing clean one."""
+def stand_in(table: ModelTable, predictor: Benchmark, target: Benchmark) -> str:
+    """The setting with the highest mean accuracy outside a target, in place of a missing clean one.
+
+    A predictor of one corruption is not its own control.
+    """
+    own = _conditions(table, target)
+    if len(alone := _conditions(table, predictor)) == 1:
+        own |= alone
     others = [
         setting.name
         for setting in table.settings
-        if setting.is_accuracy and setting.name not in target.settings
+        if setting.is_accuracy and (setting.corruption or setting.name) not in own
     ]
-    own = {table.setting(name).corruption for name in target.settings} - {""}
-    others = [name for name in others if table.setting(name).corruption not in own] or others
     return max(others, key=lambda name: float(np.nanmean(table.column(name))), default="")
+
+
+def _conditions(table: ModelTable, benchmark: Benchmark) -> set[str]:
+    """The corruptions of a benchmark, and its settings that are none."""
+    return {table.setting(name).corruption or name for name in benchmark.settings}
