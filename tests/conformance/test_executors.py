@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,6 +106,60 @@ def test_every_item_is_done_once_and_progress_adds_up(name: str, address: str | 
 def test_a_mistake_of_the_user_is_raised_as_it_is(name: str, address: str | None) -> None:
     with pytest.raises(UserError, match=r"^2 is not allowed; give another number"):
         list(worked(name, Squaring(mistakes=(2,)), 4, address))
+
+
+KILLED_PARENT = """
+from dataclasses import dataclass, field
+import os, time
+from pathlib import Path
+from tests.conformance.test_executors import Number
+from windtunnel.engine.executors import REGISTRY
+from windtunnel.engine.jobs import Needs
+
+@dataclass(frozen=True)
+class Sleeping:
+    folder: str
+    needs: Needs = field(default_factory=Needs)
+    def begin(self):
+        return self.sleep
+    def sleep(self, item, advance):
+        Path(self.folder, str(os.getpid())).touch()
+        time.sleep(60)
+
+if __name__ == "__main__":
+    list(REGISTRY.get("processes").work(Sleeping(FOLDER), [Number(1), Number(2)], 2, lambda *_: None, None))
+"""
+
+
+def test_workers_end_with_a_killed_parent_in_the_middle_of_an_item(tmp_path: Path) -> None:
+    """A worker that went on would write to a folder that the next command continues."""
+    (tmp_path / "workers").mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(KILLED_PARENT.replace("FOLDER", repr(str(tmp_path / "workers"))), encoding="utf-8")
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    parent = subprocess.Popen([sys.executable, script], env=environment)
+    try:
+        within(60, lambda: len(list((tmp_path / "workers").iterdir())) == 2)
+    finally:
+        parent.kill()
+        parent.wait()
+    pids = [int(path.name) for path in (tmp_path / "workers").iterdir()]
+    within(10, lambda: not any(map(is_running, pids)))
+
+
+def within(seconds: float, happened: Callable[[], bool]) -> None:
+    """Wait until something has happened; fails after some seconds."""
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process has not ended; one that nobody waits for has."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if REGISTRY.get(name).separate])

@@ -30,7 +30,7 @@ from windtunnel.core.wording import byte_size
 from windtunnel.engine.chunks import RunChunk
 from windtunnel.engine.jobs import Sent, worker_error
 from windtunnel.engine.pixels import Batch, Buffer, Event, PixelWork, make_batches
-from windtunnel.engine.process_start import single_threaded, start_uninterruptible
+from windtunnel.engine.process_start import end_with_parent, single_threaded, start_uninterruptible
 
 # Batches that a worker may finish ahead of the owner.
 AHEAD = 3
@@ -223,6 +223,7 @@ class _Block:
 def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
     """A pixel worker's life: make the batches of chunks until the owner has none left, or is gone."""
     ignore_signals()
+    end_with_parent()
     try:
         works: tuple[PixelWork, ...] = sent.received()
         single_threaded()

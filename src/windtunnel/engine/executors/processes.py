@@ -15,7 +15,7 @@ from windtunnel.core.errors import RunFailed
 from windtunnel.core.interruption import ignore_signals, stop_requested
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, I, Job, Sent, worker_error
-from windtunnel.engine.process_start import single_threaded, start_uninterruptible
+from windtunnel.engine.process_start import end_with_parent, single_threaded, start_uninterruptible
 
 TRIES = 2
 
@@ -111,6 +111,7 @@ def _after_death(
 def _serve(pipe: Connection, sent: Sent) -> None:
     """The main function of a worker: prepare, then do items until the parent stops or ends."""
     ignore_signals()
+    end_with_parent()
     try:
         job: Job[Any] = sent.received()
         do = job.begin()
