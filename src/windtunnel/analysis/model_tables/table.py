@@ -104,6 +104,20 @@ class ModelTable:
         """The table with each setting replaced by the result of a function."""
         return replace(self, settings=tuple(map(change, self.settings)))
 
+    def drops(self, names: Sequence[str]) -> Floats:
+        """Residual robustness of every model: the mean over settings of clean minus shifted accuracy.
+
+        Lower is better. NaN for a model without one of the accuracies.
+        """
+        without = [name for name in names if not self.setting(name).clean]
+        if without:
+            raise UserError(
+                f"{listed(without, 3)} has no clean accuracy; name the column of clean accuracies."
+            )
+        drops = [self.column(self.setting(name).clean) - self.column(name) for name in names]
+        mean: Floats = np.mean(drops, axis=0)
+        return mean
+
     def families(self, by: str = "") -> tuple[str, ...]:
         """The family of every model: a column, or the letters with which its name begins.
 
