@@ -14,6 +14,7 @@ from tests.parity.candidate_oracles import ORACLES, Recorder
 from tests.parity.compare import photograph
 from windtunnel.corruptions import REGISTRY
 from windtunnel.corruptions.s2n import Candidate
+from windtunnel.kernels.byte_arithmetic import shift_bytes
 from windtunnel.kernels.whole_noise import add_gaussian, add_hls_noise
 
 NAMES = sorted(name.removeprefix("s2n/") for name in REGISTRY.shipped() if name.startswith("s2n/"))
@@ -70,6 +71,16 @@ def test_border_at_224_keeps_130_pixels_between_frames_of_47() -> None:
 def test_fog_ends_for_very_long_images() -> None:
     ours, _ = applied("random_fog", np.zeros((3000, 64, 3), np.uint8), "a")
     assert ours.any()
+
+
+def test_brightness_is_truncated_in_float32_next_to_whole_shifts() -> None:
+    levels = np.arange(256, dtype=np.uint8)
+    image = np.ascontiguousarray(np.repeat(levels, 3).reshape(16, 16, 3))
+    for whole_shift in (-229, -7, 0, 1, 229):
+        for fraction in (0.0, 1e-8, 1e-5, 1e-4, 2e-4, 0.5, 1 - 2e-4, 1 - 1e-4, 1 - 1e-5, 1 - 1e-8):
+            shift = np.float32(whole_shift + fraction)
+            truncated = np.clip(levels.astype(np.float32) + shift, 0, 255).astype(np.uint8)
+            assert np.array_equal(shift_bytes(image, shift), truncated[image]), shift
 
 
 def poisson_counts(rate: float, size: tuple[int, int], key: int) -> np.ndarray:

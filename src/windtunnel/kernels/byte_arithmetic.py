@@ -7,7 +7,9 @@ the given ones, float32 or float64, so that truncation falls where the definitio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +20,23 @@ from windtunnel.kernels.lines import lines
 Real = np.float32 | np.float64
 # Hues of 8-bit HSV, in units of 2 degrees.
 HUES = 180
+# float32 has at least 14 binary places for sums of up to 510.
+_SAFE = 2.0**-13
 # No hue: such a value never wraps around.
 _NEVER = 1 << 14
+
+
+def shift_bytes(image: Image, shift: np.float32) -> Image:
+    """v + shift, the same for all channels; of at most 255 in size.
+
+    A sum without its fraction is v plus the shift without its own, which OpenCV adds faster. Only a fraction
+    close to 0 or 1 can be rounded to a whole number in float32.
+    """
+    whole = floor(shift)
+    if not _SAFE < shift - whole < 1 - _SAFE:
+        return scale_and_shift(image, np.float32(1), shift)
+    size = abs(whole)
+    return np.asarray((cv2.add if whole > 0 else cv2.subtract)(image, (size, size, size, 0)), np.uint8)
 
 
 def shift_channels(image: Image, shifts: NDArray[np.float32]) -> Image:

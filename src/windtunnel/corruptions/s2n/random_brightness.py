@@ -7,7 +7,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_arithmetic import scale_and_shift
+from windtunnel.kernels.byte_arithmetic import shift_bytes
 
 SHIFT = 0.9
 
@@ -23,5 +23,4 @@ SHIFT = 0.9
 )
 def random_brightness(image: Image, rng: Draws) -> Image:
     """Add the shift in float32, clip and truncate."""
-    shift = np.float32(255 * rng.uniform("shift", -SHIFT, SHIFT))
-    return scale_and_shift(image, np.float32(1), shift)
+    return shift_bytes(image, np.float32(255 * rng.uniform("shift", -SHIFT, SHIFT)))

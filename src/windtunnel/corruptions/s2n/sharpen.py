@@ -11,7 +11,6 @@ from windtunnel.corruptions.s2n import candidate
 
 SHARES = (0.3, 0.6)
 LIGHTNESSES = (0.6, 1.0)
-IDENTITY = np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]], np.float32)
 
 
 @candidate(
@@ -26,6 +25,6 @@ def sharpen(image: Image, rng: Draws) -> Image:
     """Correlate with a mixture of the identity and a 3x3 kernel that enhances edges."""
     share = np.float32(rng.uniform("share", *SHARES))
     lightness = np.float32(rng.uniform("lightness", *LIGHTNESSES))
-    enhancing = np.array([[-1, -1, -1], [-1, 8 + lightness, -1], [-1, -1, -1]], np.float32)
-    kernel = (1 - share) * IDENTITY + share * enhancing
+    centre = (1 - share) + share * (8 + lightness)
+    kernel = np.array([[-share, -share, -share], [-share, centre, -share], [-share, -share, -share]])
     return np.asarray(cv2.filter2D(image, -1, kernel), np.uint8)
