@@ -224,6 +224,8 @@ def test_without_a_file_the_suite_is_printed(table: Path, windtunnel_command: Co
         (("categories", "nowhere"), "No such study: nowhere."),
         (("categories", "{folder}"), "has no accuracies.csv"),
         (("categories", "{table}", "--threshold", "2"), "--threshold is 2; give a correlation"),
+        (("categories", "{table}", "--seed", "-1"), "--seed is -1; give a whole number from 0"),
+        (("categories", "{table}", "--replicates", "3000"), "--replicates is 3000; give 0 to 1,000"),
         (("categories", "{table}", "--without", "frog:3"), "Unknown candidate 'frog:3'. Did you mean fog:3?"),
         (("categories", "{table}", "--json", "--csv"), "--json and --csv exclude each other"),
         (("categories", "{table}", "--validate", "{other}"), "no results on the candidates"),
@@ -251,6 +253,25 @@ def test_wrong_input_is_one_line(
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"each": -1}, {"categories": 0}, {"count": 0}, {"seed": -1}, {"replicates": -5}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_wrong_numbers_in_python_name_the_argument(wrong: dict[str, int], accuracies: Accuracies) -> None:
+    arguments = {"categories": 2, "each": 2, "replicates": 0, "rule": "generated", **wrong}
+    with pytest.raises(windtunnel.UserError, match=f"{next(iter(wrong))} is {next(iter(wrong.values()))}; give"):
+        windtunnel.select_benchmark(accuracies, **arguments)
+
+
+def test_files_of_two_studies_in_one_folder_are_refused(accuracies: Accuracies, tmp_path: Path) -> None:
+    write_overlaps(accuracies, tmp_path, "clean")
+    other = Accuracies(NAMES, (4, 5, 6), accuracies.accuracy, accuracies.images)
+    (tmp_path / "accuracies.csv").write_text(other.to_csv())
+    with pytest.raises(windtunnel.UserError, match="other candidates or seeds"):
+        read_study(tmp_path)
 
 
 def test_corruptions_that_windtunnel_does_not_have_are_refused_in_suites(

@@ -152,3 +152,12 @@ def test_wrong_matrices_are_one_line(tmp_path, text):
     (tmp_path / "overlap.json").write_text(text)
     with pytest.raises(UserError, match="not a matrix of overlapping scores"):
         read_overlap(tmp_path / "overlap.json")
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "inf", "-0.2", "0.9"])
+def test_a_score_that_is_missing_or_differs_by_order_is_named(tmp_path, cell):
+    rows = [("a", "a", "1"), ("a", "b", cell), ("b", "a", "0.3"), ("b", "b", "1")]
+    lines = ["candidate,other,overlap,low,high", *(f"{','.join(row)},," for row in rows)]
+    (tmp_path / "overlap.csv").write_text("\n".join(lines))
+    with pytest.raises(UserError, match="score of a and b is"):
+        read_overlap(tmp_path / "overlap.csv")

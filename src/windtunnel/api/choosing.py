@@ -16,7 +16,7 @@ from windtunnel.analysis.overlap.benchmarks import (
     generate_from,
     select_from,
 )
-from windtunnel.analysis.overlap.categories import THRESHOLD, check_threshold
+from windtunnel.analysis.overlap.categories import THRESHOLD, check_rule
 from windtunnel.analysis.overlap.category_analysis import (
     CategoryAnalysis,
     analyse_categories,
@@ -26,9 +26,7 @@ from windtunnel.analysis.overlap.generation import Draw
 from windtunnel.analysis.overlap.residuals import residuals_of
 from windtunnel.analysis.overlap.validation import Validation, validate_categories
 from windtunnel.api.overlap_sources import Source, read_overlaps, source_name
-from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, location_of
-from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.report.overlap_study import write_overlap_study
 from windtunnel.runs import Run
@@ -62,7 +60,8 @@ def find_categories(
         threshold: the mean correlation to exceed.
         diagonal: whether rows include the overlap of a corruption with itself, as in the paper.
         without: corruptions to leave out.
-        replicates: bootstrap replicates that measure stability; 0 for none. A matrix alone has none.
+        replicates: bootstrap replicates that measure stability, up to 1,000; 0 for none. A matrix alone has
+            none.
         validate: runs of other models on the corruptions, or tables of models and settings, with which the
             categories are validated.
         unit: `percent` if these tables are in per cent, or `COLUMN=percent` for single columns.
@@ -72,9 +71,7 @@ def find_categories(
     Raises:
         UserError: an invalid file, too few corruptions, or no number of categories fits.
     """
-    check_threshold(threshold)
-    if replicates < 0:
-        raise UserError(f"{option('replicates')} is {replicates}; give 0 or more.")
+    check_rule(threshold, seed)
     overlaps = read_overlaps(study, replicates)
     analysis = analyse_categories(
         overlaps.matrix, threshold=threshold, diagonal=diagonal, without=without, seed=seed
@@ -172,10 +169,11 @@ def select_benchmark(
         threshold: of the categories.
         diagonal: of the categories.
         without: corruptions to leave out.
-        replicates: bootstrap replicates for the share in which each corruption is selected; 0 for none.
+        replicates: bootstrap replicates for the share in which each corruption is selected, up to 1,000; 0
+            for none.
         seed: seed of the categories and of generated benchmarks.
     """
-    check_threshold(threshold)
+    check_rule(threshold, seed)
     overlaps = read_overlaps(study, replicates)
     analysis = analyse_categories(
         overlaps.matrix, threshold=threshold, diagonal=diagonal, without=without, seed=seed

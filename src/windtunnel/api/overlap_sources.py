@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from windtunnel.analysis.overlap.accuracies import COLUMNS as ACCURACY_COLUMNS
 from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
 from windtunnel.analysis.overlap.scores import (
+    REPLICATES,
     OverlapMatrix,
     Ratio,
     overlap_matrix,
@@ -19,6 +20,7 @@ from windtunnel.analysis.overlap.scores import (
     replicated_overlaps,
 )
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.studies.stored_accuracies import read_study
 
 Source = str | Path | OverlapMatrix | Accuracies
@@ -51,8 +53,13 @@ def read_overlaps(source: Source, replicates: int) -> Overlaps:
         replicates: the number of bootstrap replicates to return, if accuracies are known.
 
     Raises:
-        UserError: there is no such file, or it is neither.
+        UserError: there is no such file, it is neither, or so many replicates do not exist.
     """
+    if not 0 <= replicates <= REPLICATES:
+        raise UserError(
+            f"{option('replicates')} is {replicates}; give 0 to {REPLICATES:,}, the replicates of the "
+            "intervals."
+        )
     if isinstance(source, OverlapMatrix):
         return Overlaps(source, None)
     if isinstance(source, Accuracies):

@@ -55,7 +55,7 @@ REPLICATES = click.option(
     type=click.IntRange(min=0),
     default=api.CATEGORY_REPLICATES,
     show_default=True,
-    help="Bootstrap replicates of the overlaps that measure stability; 0 for none.",
+    help="Bootstrap replicates of the overlaps that measure stability, up to 1,000; 0 for none.",
 )
 
 

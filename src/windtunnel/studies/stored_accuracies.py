@@ -24,7 +24,7 @@ def read_study(folder: Path) -> tuple[OverlapMatrix, Accuracies]:
     """The matrix and the accuracies of a study.
 
     Raises:
-        UserError: the study is not finished.
+        UserError: the study is not finished, or its files are not of one study.
     """
     if not is_study(folder):
         raise UserError(
@@ -33,7 +33,15 @@ def read_study(folder: Path) -> tuple[OverlapMatrix, Accuracies]:
         )
     accuracies = _with_predictions(read_accuracies(folder / ACCURACIES_FILE), folder / PREDICTIONS)
     file = folder / JSON_FILE
-    return read_overlap(file) if file.is_file() else overlap_matrix(accuracies), accuracies
+    if not file.is_file():
+        return overlap_matrix(accuracies), accuracies
+    matrix = read_overlap(file)
+    if (matrix.candidates, matrix.seeds) != (accuracies.candidates, accuracies.seeds):
+        raise UserError(
+            f"{file} has other candidates or seeds than {ACCURACIES_FILE} in the same folder; repeat the "
+            "command that made the study."
+        )
+    return matrix, accuracies
 
 
 def _with_predictions(accuracies: Accuracies, folder: Path) -> Accuracies:

@@ -15,6 +15,7 @@ from windtunnel.analysis.overlap.generation import (
     Draw,
     Generated,
     by_std,
+    eligible_members,
     generate_benchmarks,
     possible_benchmarks,
     substitution_chains,
@@ -209,13 +210,16 @@ def select_from(
     """
     if rule not in RULES:
         raise UserError(f"{option('rule')} is '{rule}'; give {' or '.join(RULES)}.")
+    if count < 1:
+        raise UserError(f"{option('count')} is {count}; give at least 1.")
     labels, values, names = analysis.categories.labels, analysis.values, analysis.categories.candidates
+    eligible_members(labels, categories, each)  # refuses numbers that do not fit
     possible = possible_benchmarks(labels, categories, each)
     selection: Selection
     if rule == "exact":
         selection = select_exactly(values, labels, categories, each)
     else:
-        drawn = generate_benchmarks(labels, categories, each, max(1, min(count, possible)), seed=seed)
+        drawn = generate_benchmarks(labels, categories, each, min(count, possible), seed=seed)
         selection = select_generated(values, labels, drawn)
     chosen = selection.benchmark
     shares: dict[int, float] | None = None

@@ -25,6 +25,8 @@ THRESHOLD = 0.5
 # The paper's numbers of starts and iterations of K-means.
 STARTS = 100
 ITERATIONS = 1000
+# The largest seed that scikit-learn takes.
+MOST_SEED = 2**32 - 1
 # K-means from K = 2 needs a candidate that shares its category.
 LEAST_CANDIDATES = 3
 
@@ -106,10 +108,10 @@ def categories_of(
     leaves out the columns of both candidates.
 
     Raises:
-        UserError: the threshold is not between -1 and 1, there are fewer than three candidates, or no number
-            of categories reaches the threshold.
+        UserError: the threshold is not between -1 and 1, the seed is not one of K-means, there are fewer than
+            three candidates, or no number of categories reaches the threshold.
     """
-    check_threshold(threshold)
+    check_rule(threshold, seed)
     count = len(candidates)
     if count < LEAST_CANDIDATES:
         raise UserError(
@@ -136,10 +138,12 @@ def categories_of(
     )
 
 
-def check_threshold(threshold: float) -> None:
-    """Refuse a threshold that no correlation can exceed, or every one."""
+def check_rule(threshold: float, seed: int) -> None:
+    """Refuse a threshold that no correlation can exceed, or every one, and a seed that K-means cannot have."""
     if not -1 <= threshold < 1:
         raise UserError(f"{option('threshold')} is {threshold:g}; give a correlation from -1 to below 1.")
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"{option('seed')} is {seed}; give a whole number from 0 to {MOST_SEED:,}.")
 
 
 def without_diagonal(matrix: Matrix) -> Matrix:

@@ -37,6 +37,8 @@ MINIMUM_GAIN = 0.02
 REPLICATES = 1000
 COLUMNS = ("candidate", "other", "overlap", "low", "high")
 SCHEMA = 1
+# The largest difference of a score in both orders of its pair, for files with rounded numbers.
+SAME_SCORE = 1e-3
 # Candidates and pairs that a note lists by name.
 MOST_LISTED = 6
 
@@ -175,7 +177,9 @@ def read_overlap(path: str | Path) -> OverlapMatrix:
         raise UserError(f"No such matrix: {path}. Give overlap.json or overlap.csv of a study.")
     try:
         text = path.read_text(encoding="utf-8-sig")
-        return _read_csv(text, path) if path.suffix.lower() == ".csv" else _read_json(text)
+        matrix = _read_csv(text, path) if path.suffix.lower() == ".csv" else _read_json(text)
+        _check_scores(matrix)
+        return matrix
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{path} is not a matrix of overlapping scores ({error}); give overlap.json or overlap.csv of a "
@@ -328,6 +332,20 @@ def _more(names: Sequence[str]) -> str:
 
 def _rows(values: NDArray[np.float64]) -> Rows:
     return tuple(tuple(float(value) if math.isfinite(value) else None for value in row) for row in values)
+
+
+def _check_scores(matrix: OverlapMatrix) -> None:
+    """Refuse scores that are missing, negative, infinite or not symmetric; undefined candidates have none."""
+    places = [matrix.candidates.index(name) for name in matrix.defined]
+    scores = matrix.values[np.ix_(places, places)]
+    valid = np.isfinite(scores) & (scores >= 0) & np.isclose(scores, scores.T, rtol=0, atol=SAME_SCORE)
+    if not valid.all():
+        row, column = np.argwhere(~valid)[0]
+        first, second = matrix.defined[row], matrix.defined[column]
+        raise RecordError(
+            f"the score of {first} and {second} is {scores[row, column]:g}, that of {second} and {first} is "
+            f"{scores[column, row]:g}; both are the same number of at least 0"
+        )
 
 
 def _read_json(text: str) -> OverlapMatrix:
