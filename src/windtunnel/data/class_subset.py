@@ -48,8 +48,8 @@ def of_classes(
         return ClassSubset(list(samples))
     every = _EVERY.fullmatch(str(given))
     if every:
-        chosen = _every(space, int(every[1]))
-        rule = str(given)
+        step = int(every[1])
+        chosen, rule = _every(space, step), f"every:{step}"
     else:
         chosen = _listed(space, Path(given), where)
         rule = f"listed:{digest(sorted(space.classes[index] for index in chosen))[:16]}"
