@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed
-from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.engine.condition_kinds import frames_before_codec
@@ -19,7 +18,7 @@ from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.store.atomic_files import write_whole
+from windtunnel.store.atomic_files import UNFINISHED
 from windtunnel.studies.records import array_digest
 
 SEED = 0
@@ -64,21 +63,27 @@ class MakingTestImages:
         return self.make
 
     def make(self, item: ConditionItem, advance: Advance) -> None:
-        """Make and write the images; counts them."""
-        made: list[Image] = []
-        with pillow_quiet():
+        """Make the images and write each one as it is made; counts them."""
+        side_px = self.geometry.output_px
+        shape = len(self.images), side_px, side_px, 3
+        unfinished = self.folder / f"{item.condition.id}-{os.getpid()}{UNFINISHED}"
+        with unfinished.open("wb") as stream, pillow_quiet():
+            header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(stream, header)
             for image in self.images:
                 source = Source(self.dataset, image)
                 try:
-                    made += frames_before_codec(source, item.condition, self.geometry, SEED)
+                    for frame in frames_before_codec(source, item.condition, self.geometry, SEED):
+                        stream.write(np.ascontiguousarray(frame).data)
                 except ImageError as error:
                     raise RunFailed(
                         f"{image.sample.id} could be read before but cannot be read now: {error.reason}"
                     ) from error
                 advance(1, 0)
-        values, content = np.stack(made), io.BytesIO()
-        np.save(content, values)
-        write_whole(array_file(self.folder, item.condition, array_digest(values)), content.getvalue())
+            stream.flush()
+            os.fsync(stream.fileno())
+        content = array_digest(np.load(unfinished, mmap_mode="r"))
+        unfinished.replace(array_file(self.folder, item.condition, content))
 
 
 def array_file(folder: Path, condition: Condition, content: str) -> Path:
@@ -96,7 +101,7 @@ def remove_damaged(folder: Path, condition: Condition) -> None:
     """Delete the files of a condition whose content does not have the digest in their name."""
     for file in folder.glob(f"{condition.id}-*.npy"):
         try:
-            content = array_digest(np.load(file))
+            content = array_digest(np.load(file, mmap_mode="r"))
         except (ValueError, EOFError, OSError):
             content = ""
         if file != array_file(folder, condition, content):
