@@ -262,7 +262,9 @@ def test_wrong_input_is_one_line(
 )
 def test_wrong_numbers_in_python_name_the_argument(wrong: dict[str, int], accuracies: Accuracies) -> None:
     arguments = {"categories": 2, "each": 2, "replicates": 0, "rule": "generated", **wrong}
-    with pytest.raises(windtunnel.UserError, match=f"{next(iter(wrong))} is {next(iter(wrong.values()))}; give"):
+    with pytest.raises(
+        windtunnel.UserError, match=f"{next(iter(wrong))} is {next(iter(wrong.values()))}; give"
+    ):
         windtunnel.select_benchmark(accuracies, **arguments)
 
 

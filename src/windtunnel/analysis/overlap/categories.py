@@ -139,7 +139,7 @@ def categories_of(
 
 
 def check_rule(threshold: float, seed: int) -> None:
-    """Refuse a threshold that no correlation can exceed, or every one, and a seed that K-means cannot have."""
+    """Refuse a threshold that no correlation can exceed, or every one, and a seed that K-means refuses."""
     if not -1 <= threshold < 1:
         raise UserError(f"{option('threshold')} is {threshold:g}; give a correlation from -1 to below 1.")
     if not 0 <= seed <= MOST_SEED:
