@@ -35,6 +35,8 @@ RATIOS: tuple[Ratio, ...] = ("clean", "raw")
 # The smallest gain of a corruption's own training that is used as a denominator.
 MINIMUM_GAIN = 0.02
 REPLICATES = 1000
+# Predictions that are resampled together: drawing images takes longest, and few parts draw seldom.
+MOST_NUMBERS = 8_000_000
 COLUMNS = ("candidate", "other", "overlap", "low", "high")
 SCHEMA = 1
 # The largest difference of a score in both orders of its pair, for files with rounded numbers.
@@ -272,10 +274,13 @@ def _replicated_accuracies(accuracies: Accuracies, replicates: int, seed: int) -
         rng = np.random.default_rng([seed, 2])
         return rng.binomial(accuracies.images, accuracies.accuracy, size=shape) / accuracies.images
     drawn = np.empty(shape)
-    for number, row in np.ndindex(shape[1:3]):
-        columns = accuracies.correct[number, row].T.astype(np.float64)
+    cells = drawn.reshape(replicates, -1)
+    correct = accuracies.correct.reshape(cells.shape[1], -1)
+    count = max(1, MOST_NUMBERS // correct.shape[1])
+    for first in range(0, len(correct), count):
+        columns = correct[first : first + count].T.astype(np.float64)
         means = replicated_means(columns, seed=seed, replicates=replicates)
-        drawn[:, number, row] = np.concatenate(list(means))
+        cells[:, first : first + count] = np.concatenate(list(means))
     return drawn
 
 
