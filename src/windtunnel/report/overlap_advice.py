@@ -129,15 +129,15 @@ def _stability_sentences(analysis: CategoryAnalysis) -> list[str]:
 
 def _member_sentences(advice: Advice) -> list[str]:
     unsure = [
-        f"{member.candidate} (category {member.category} in {100 * member.share:.0f} %, "
-        f"category {member.rival} in {100 * member.rival_share:.0f} %)"
+        f"{member.candidate} ({100 * member.share:.0f} % with members of category {member.category}, "
+        f"{100 * member.rival_share:.0f} % with those of {member.rival})"
         for member in advice.unstable
     ]
     if not unsure:
         return []
     return [
-        f"The category of {counted(len(unsure), 'corruption')} is uncertain, below {100 * STABLE:.0f} % of "
-        f"replicates: {listed(unsure, SHOWN)}."
+        f"The category of {counted(len(unsure), 'corruption')} is uncertain: it is that of the other members "
+        f"in fewer than {100 * STABLE:.0f} % of replicates, averaged over members: {listed(unsure, SHOWN)}."
     ]
 
 
@@ -145,8 +145,8 @@ def _undefined_sentences(analysis: CategoryAnalysis) -> list[str]:
     if not (undefined := analysis.matrix.undefined):
         return []
     return [
-        f"Nothing can be said about {listed(undefined)}: a model trained on the corruption gains nothing on "
-        "it, so that its overlaps are undefined."
+        f"Nothing can be said about {listed(undefined)}: a model trained on the corruption gains too little on "
+        "it, or not measurably, so that its overlaps are undefined."
     ]
 
 
