@@ -114,6 +114,14 @@ def test_small_images_are_refused_before_training(data: ArrayDataset, tmp_path: 
         fit(module, data, tmp_path / "t", preprocess=preprocess, augmentation=fog)
 
 
+def test_images_of_any_size_are_refused_before_training(data: ArrayDataset, tmp_path: Path) -> None:
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(20))
+    preprocess = Preprocess(Geometry(rule="short-side", resize_px=64, crop_px=0), Tensor())
+    fog = Augmentation(("fog:3",), corrupted_copies=1)
+    with pytest.raises(UserError, match="images of any size"):
+        fit(module, data, tmp_path / "t", preprocess=preprocess, augmentation=fog)
+
+
 def test_another_augmentation_is_another_training_and_none_is_not_written(
     data: ArrayDataset, tmp_path: Path
 ) -> None:

@@ -145,8 +145,8 @@ def _undefined_sentences(analysis: CategoryAnalysis) -> list[str]:
     if not (undefined := analysis.matrix.undefined):
         return []
     return [
-        f"Nothing can be said about {listed(undefined)}: a model trained on the corruption gains too little on "
-        "it, or not measurably, so that its overlaps are undefined."
+        f"Nothing can be said about {listed(undefined)}: a model trained on the corruption gains too little "
+        "on it, or not measurably, so that its overlaps are undefined."
     ]
 
 

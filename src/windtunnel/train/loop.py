@@ -39,7 +39,7 @@ from windtunnel.train.module_checks import check_fits, check_types, torch_device
 from windtunnel.train.remote import train_on_worker
 from windtunnel.train.settings import Settings
 from windtunnel.train.training_recipe import TRAINING, check_same_training, training_recipe
-from windtunnel.train.views import Batch, batches, labelled, readable
+from windtunnel.train.views import Batch, batches, labelled, readable, training_side
 
 MODEL = "model.onnx"
 
@@ -115,7 +115,7 @@ def fit(
     geometry = preprocess.geometry
     ways = mix.ways(geometry)
     refuse_scaling(way.decoder for way in ways)
-    corruptions = augmentation.conditions(geometry.output_px or 0)
+    corruptions = augmentation.conditions(training_side(geometry))
     check_deterministic(corruptions, mix.variants(geometry) or [geometry])
     dataset = open_dataset(data)
     images, left_out = _training_images(dataset, mix, ways)

@@ -9,6 +9,7 @@ import torch
 
 from windtunnel.core.errors import UserError
 from windtunnel.models.preprocess import Preprocess
+from windtunnel.train.views import training_side
 
 MOST_SHOWN = 60
 
@@ -40,11 +41,7 @@ def torch_device(name: str) -> torch.device:
 
 def check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.device) -> None:
     """Apply a module to two blank images; refuses one that fails or does not return class scores."""
-    side_px = preprocess.geometry.output_px
-    if side_px is None:
-        raise UserError(
-            "The preprocessing gives images of any size; training needs one, such as crop_px = 224."
-        )
+    side_px = training_side(preprocess.geometry)
     blank = preprocess.tensor.apply(np.zeros((2, side_px, side_px, 3), np.uint8))
     training = module.training
     try:

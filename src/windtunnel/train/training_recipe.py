@@ -28,6 +28,7 @@ from windtunnel.train.records import (
     TrainingRecipe,
 )
 from windtunnel.train.settings import Settings
+from windtunnel.train.views import training_side
 
 PARTS = {
     "module": "module",
@@ -60,7 +61,7 @@ def training_recipe(
         preprocess=preprocess_record(preprocess),
         settings=record_of(settings, SettingsRecord),
         mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
-        augmentation=augmentation_record(augmentation, geometry.output_px or 0),
+        augmentation=augmentation_record(augmentation, training_side(geometry)),
     )
 
 

@@ -22,6 +22,15 @@ from windtunnel.train.mixing import Mix
 Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
+def training_side(geometry: Geometry) -> int:
+    """The side of the module's square images; refuses a preprocessing that gives images of any size."""
+    if geometry.output_px is None:
+        raise UserError(
+            "The preprocessing gives images of any size; training needs one, such as crop_px = 224."
+        )
+    return geometry.output_px
+
+
 def labelled(dataset: Dataset) -> list[Sample]:
     """The training images: those with exactly one label."""
     samples = [sample for sample in dataset.samples() if len(sample.labels) == 1]
@@ -70,11 +79,7 @@ def batches(
     Every copy of an image has a crop of its own. Corruptions are applied after the crop, at the module's
     size.
     """
-    side_px = geometry.output_px
-    if side_px is None:
-        raise UserError(
-            "The preprocessing gives images of any size; training needs one, such as crop_px = 224."
-        )
+    side_px = training_side(geometry)
     conditions = augmentation.conditions(side_px)
     order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(
         len(samples) * augmentation.copies
