@@ -12,11 +12,15 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from windtunnel import UserError
+from windtunnel.analysis.overlap.advice import advice_of
 from windtunnel.analysis.overlap.categories import categories_of, variants_of
+from windtunnel.analysis.overlap.category_analysis import analyse_categories, with_stability
 from windtunnel.analysis.overlap.hierarchy import hierarchy_of
 from windtunnel.analysis.overlap.row_correlations import pair_means, row_correlations
+from windtunnel.analysis.overlap.scores import OverlapMatrix
 from windtunnel.analysis.overlap.stability import stability_of
 from windtunnel.analysis.overlap.validation import validate_categories
+from windtunnel.report.overlap_advice import open_questions
 
 Matrix = NDArray[np.float64]
 
@@ -160,6 +164,30 @@ def test_stability_of_a_known_mixture_of_replicates() -> None:
     moved_index = adjusted_rand_score([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1])
     assert stability.agreement == 1
     assert stability.agreement_low == pytest.approx(moved_index + 0.075 * (1 - moved_index))
+
+
+def test_advice_names_redundant_uncovered_and_unstable_candidates() -> None:
+    """c0 and c1 are nearly the same, c8 overlaps with nothing, and c3 moves in two of five replicates."""
+    values, _ = block_matrix((4, 4, 1), noise=0.0)
+    values[0, 1] = values[1, 0] = 0.95
+    moved = values.copy()
+    moved[3, :8], moved[:8, 3] = 0.1, 0.1
+    moved[3, 4:8], moved[4:8, 3] = 0.6, 0.6
+    moved[3, 3] = 1.0
+    scores = tuple(map(tuple, values.tolist()))
+    unknown = ((None,) * 9,) * 9
+    analysis = analyse_categories(OverlapMatrix(tuple(names_of(9)), scores, unknown, unknown), threshold=0.6)
+    analysis = with_stability(analysis, np.stack([values, moved, values, moved, values]))
+    advice = advice_of(analysis, each=2)
+    assert [(pair.first, pair.second) for pair in advice.redundant] == [("c0", "c1")]
+    assert [pair.first for pair in advice.uncovered] == ["c8"]
+    assert advice.pairs == 0, "a matrix without intervals"
+    assert [member.candidate for member in advice.unstable] == ["c3"]
+    unstable = advice.unstable[0]
+    assert (unstable.share, unstable.rival_share) == (0.6, 0.4)
+    assert analysis.categories.members[unstable.rival] == ("c4", "c5", "c6", "c7")
+    sentence = next(line for line in open_questions(analysis, advice) if "uncertain" in line)
+    assert f"c3 (60 % with members of category {unstable.category}, 40 % with those of" in sentence
 
 
 def test_a_candidate_that_is_undefined_in_a_replicate_is_left_out_of_it() -> None:
