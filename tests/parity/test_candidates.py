@@ -15,6 +15,7 @@ from tests.parity.compare import photograph
 from windtunnel.corruptions import REGISTRY
 from windtunnel.corruptions.s2n import Candidate
 from windtunnel.kernels.byte_arithmetic import shift_bytes
+from windtunnel.kernels.opencv_gaussian import gaussian_blurred
 from windtunnel.kernels.whole_noise import add_gaussian, add_hls_noise
 
 NAMES = sorted(name.removeprefix("s2n/") for name in REGISTRY.shipped() if name.startswith("s2n/"))
@@ -81,6 +82,15 @@ def test_brightness_is_truncated_in_float32_next_to_whole_shifts() -> None:
             shift = np.float32(whole_shift + fraction)
             truncated = np.clip(levels.astype(np.float32) + shift, 0, 255).astype(np.uint8)
             assert np.array_equal(shift_bytes(image, shift), truncated[image]), shift
+
+
+@pytest.mark.parametrize("side_px", [9, 11, 13])
+def test_gaussian_blur_is_opencvs_to_the_last_bit(side_px: int) -> None:
+    generator = np.random.default_rng(side_px)
+    noise = generator.integers(0, 256, (67, 50, 3), np.uint8)
+    for image in (noise, noise // 128 * 255, np.full((32, 33, 3), 255, np.uint8), scene(97, 150)):
+        opencv = candidate_oracles.cv2.GaussianBlur(image, (side_px, side_px), 0)
+        assert np.array_equal(gaussian_blurred(image, side_px), opencv)
 
 
 def poisson_counts(rate: float, size: tuple[int, int], key: int) -> np.ndarray:

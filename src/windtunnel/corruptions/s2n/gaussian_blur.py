@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import cv2
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
+from windtunnel.kernels.opencv_gaussian import gaussian_blurred
 
 SIDES_PX = (9, 14)
 
@@ -23,4 +21,4 @@ SIDES_PX = (9, 14)
 def gaussian_blur(image: Image, rng: Draws) -> Image:
     """Blur with OpenCV's Gaussian of a kernel size, whose sigma follows from the size."""
     side = rng.integer("side", *SIDES_PX) | 1  # even sizes become the next odd one
-    return np.asarray(cv2.GaussianBlur(image, (side, side), 0), np.uint8)
+    return gaussian_blurred(image, side)
