@@ -114,6 +114,21 @@ def test_the_command_prints_lines_json_and_csv(table: Path, windtunnel_command: 
     assert [row["candidate"] for row in rows if row["left_out"]] == [USELESS]
 
 
+def test_scores_of_plain_accuracies_are_called_raw_everywhere(
+    table: Path, windtunnel_command: Command, tmp_path: Path
+) -> None:
+    made = windtunnel_command("overlap", table, "--ratio", "raw", "--out", "matrix")
+    assert "ratio    raw   plain accuracies" in made.stdout
+    found = windtunnel_command("categories", "matrix", "--replicates", 0)
+    assert "11 of 12, 3 seeds, ratio raw" in found.stdout
+    assert windtunnel_command("report", "matrix").returncode == 0
+    assert "4,000 test images, ratio raw" in (tmp_path / "matrix" / "report.html").read_text()
+    refused = windtunnel_command("categories", "matrix", "--threshold", 0.999)
+    assert refused.returncode == 2
+    assert "The scores are those of plain accuracies" in refused.stderr
+    assert "--ratio clean" in refused.stderr
+
+
 def test_categories_are_validated_on_other_models(
     table: Path, models: Path, windtunnel_command: Command
 ) -> None:

@@ -48,6 +48,8 @@ def render_overlap_study(analysis: CategoryAnalysis, name: str) -> str:
     facts = [counted(len(matrix.candidates), "corruption")]
     if matrix.seeds:
         facts += [counted(len(matrix.seeds), "seed"), counted(matrix.images, "test image")]
+    if matrix.ratio:
+        facts.append(f"ratio {matrix.ratio}")
     return render_page(
         "overlap_study.html.j2",
         figures,
