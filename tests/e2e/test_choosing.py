@@ -114,6 +114,21 @@ def test_the_command_prints_lines_json_and_csv(table: Path, windtunnel_command: 
     assert [row["candidate"] for row in rows if row["left_out"]] == [USELESS]
 
 
+def test_scores_of_plain_accuracies_are_called_raw_everywhere(
+    table: Path, windtunnel_command: Command, tmp_path: Path
+) -> None:
+    made = windtunnel_command("overlap", table, "--ratio", "raw", "--out", "matrix")
+    assert "ratio    raw   plain accuracies" in made.stdout
+    found = windtunnel_command("categories", "matrix", "--replicates", 0)
+    assert "11 of 12, 3 seeds, ratio raw" in found.stdout
+    assert windtunnel_command("report", "matrix").returncode == 0
+    assert "4,000 test images, ratio raw" in (tmp_path / "matrix" / "report.html").read_text()
+    refused = windtunnel_command("categories", "matrix", "--threshold", 0.999)
+    assert refused.returncode == 2
+    assert "The scores are those of plain accuracies" in refused.stderr
+    assert "--ratio clean" in refused.stderr
+
+
 def test_categories_are_validated_on_other_models(
     table: Path, models: Path, windtunnel_command: Command
 ) -> None:
@@ -181,6 +196,17 @@ def test_generated_benchmarks_have_a_line_per_corruption(
     assert all(len({line["corruption"] for line in lines}) == 4 for lines in by_name.values())
 
 
+def test_without_a_count_all_of_fewer_benchmarks_are_generated(
+    table: Path, windtunnel_command: Command
+) -> None:
+    done = windtunnel_command("benchmarks", "generate", table, "--categories", 1, "--each", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert len(document["benchmarks"]) == document["possible"] < 1000
+    assert "fewer than 1,000 benchmarks exist; all of them are generated" in done.stderr
+    assert len(windtunnel.generate_benchmarks(table, 1, 3).benchmarks) == document["possible"]
+
+
 def test_the_same_seed_generates_the_same_benchmarks(table: Path) -> None:
     first, again, other = (
         windtunnel.generate_benchmarks(table, 2, 2, 10, substitutions=3, seed=seed) for seed in (0, 0, 1)
@@ -214,8 +240,13 @@ def test_the_least_of_all_generated_benchmarks_is_the_exact_one(table: Path) -> 
 
 
 def test_without_a_file_the_suite_is_printed(table: Path, windtunnel_command: Command) -> None:
-    printed = windtunnel_command("benchmarks", "select", table, "--categories", 2, "--each", 1).stdout
-    assert len(tomllib.loads(printed)["units"]) == 2
+    done = windtunnel_command("benchmarks", "select", table, "--categories", 2, "--each", 1)
+    suite = tomllib.loads(done.stdout)
+    assert len(suite["units"]) == 2
+    assert suite["about"].endswith(
+        "1 of each of 2 categories, with the largest mean overlap with its category"
+    )
+    assert "none: no two corruptions are of one category" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -238,6 +269,8 @@ def test_without_a_file_the_suite_is_printed(table: Path, windtunnel_command: Co
         (("benchmarks", "select", "{table}", "--categories", "1", "--each", "0"), "0 is not in the range"),
         (("benchmarks", "select", "{table}", "--categories", "1", "--each", "2", "--out", "suite.yaml"),
          "--out is suite.yaml; give a file ending in .toml"),
+        (("benchmarks", "select", "{table}", "--categories", "1", "--each", "2", "--out", "imagenet-c.toml"),
+         "The suite's name is 'imagenet-c', which windtunnel has already; give another name."),
         (("benchmarks", "select", "{table}", "--categories", "1", "--each", "1", "--rule", "generated"),
          "give --each of 2 or more, or --rule exact"),
         (("report", "{study}", "--markdown"), "is an overlap study; leave out"),

@@ -347,6 +347,25 @@ def test_without_torch_the_cure_is_named() -> None:
     assert done.stdout == ("Training needs torch, which is not installed: pip install 'torch>=2.6'.\n")
 
 
+def test_without_onnx_the_cure_is_named_before_any_work(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['onnx'] = None\n"
+        "import torch, windtunnel\n"
+        "from windtunnel.train import fit\n"
+        "for call in (\n"
+        "    lambda: fit(torch.nn.Flatten(), 'nowhere', 'out', preprocess='cifar'),\n"
+        "    lambda: windtunnel.overlap('nowhere', 'nowhere', 'out'),\n"
+        "):\n"
+        "    try:\n        call()\n    except windtunnel.UserError as error:\n        print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    cure = "Exporting trained models to ONNX needs onnx, which is not installed: pip install 'onnx>=1.17'."
+    assert done.stdout.splitlines() == [cure, cure]
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_how_to_pages_python_runs(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "howto" / "training.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)

@@ -190,6 +190,21 @@ def test_advice_names_redundant_uncovered_and_unstable_candidates() -> None:
     assert f"c3 (60 % with members of category {unstable.category}, 40 % with those of" in sentence
 
 
+def test_redundant_candidates_are_not_recommended_together() -> None:
+    """All pairs of the first category are redundant; of the second, only one of three combinations is not."""
+    values, _ = block_matrix((3, 3), noise=0.0)
+    values[:3, :3] = np.where(np.eye(3, dtype=bool), 1.0, 0.9)
+    values[0, 1] = values[1, 0] = 0.95
+    values[1, 2] = values[2, 1] = 0.93
+    values[3, 4] = values[4, 3] = 0.95
+    scores = tuple(map(tuple, values.tolist()))
+    unknown = ((None,) * 6,) * 6
+    analysis = analyse_categories(OverlapMatrix(tuple(names_of(6)), scores, unknown, unknown))
+    first, second = advice_of(analysis).recommended
+    assert first.chosen == ("c1",) and first.overlap is None  # the largest mean overlap with the others
+    assert len(second.chosen) == 2 and not {"c3", "c4"} <= set(second.chosen)
+
+
 def test_a_candidate_that_is_undefined_in_a_replicate_is_left_out_of_it() -> None:
     matrix, _ = block_matrix((4, 4), noise=0.0)
     partial = matrix.copy()

@@ -194,6 +194,12 @@ def test_one_candidate_per_category_is_its_most_typical_one() -> None:
     assert selected.overlap is None
 
 
+def test_equal_candidates_share_the_replicates() -> None:
+    """Two candidates of a category have the same overlap with each other in every replicate."""
+    replicates = np.stack([np.array([[1.0, x, 0.1], [x, 1.0, 0.1], [0.1, 0.1, 1.0]]) for x in (0.4, 0.6)])
+    assert selection_shares(replicates, [1, 1, 2], 2, 1, (0, 2)) == {0: 0.5, 2: 1.0}
+
+
 def test_a_selection_that_is_too_large_for_enumeration_is_refused() -> None:
     with pytest.raises(UserError, match=r"137,846,528,820 combinations of 20; .* up to 2,000,000"):
         select_exactly(np.zeros((40, 40)), [1] * 40, 1, 20)

@@ -110,7 +110,7 @@ def generate_benchmarks(
     study: Source,
     categories: int,
     each: int,
-    count: int = COUNT,
+    count: int | None = None,
     *,
     substitutions: int = 0,
     draw: Draw = "categories",
@@ -125,7 +125,7 @@ def generate_benchmarks(
         study: a study, as `find_categories` takes it.
         categories: number of categories of a benchmark.
         each: number of corruptions of each of these categories.
-        count: number of benchmarks.
+        count: number of benchmarks; None for 1,000, or all if fewer exist.
         substitutions: substitutions that follow each benchmark; each makes the categories less balanced, and
             its result is one more benchmark.
         draw: `categories` draws sets of categories with equal probability, as in the paper; `benchmarks`
@@ -150,7 +150,7 @@ def select_benchmark(
     each: int,
     *,
     rule: Rule = "exact",
-    count: int = COUNT,
+    count: int | None = None,
     threshold: float = THRESHOLD,
     diagonal: bool = True,
     without: Sequence[str] = (),
@@ -165,7 +165,7 @@ def select_benchmark(
         each: number of corruptions of each category.
         rule: `exact` for the least of all possible benchmarks; `generated` for the least of `count` generated
             ones, as in the paper.
-        count: number of generated benchmarks.
+        count: number of generated benchmarks; None for 1,000.
         threshold: of the categories.
         diagonal: of the categories.
         without: corruptions to leave out.
@@ -179,5 +179,11 @@ def select_benchmark(
         overlaps.matrix, threshold=threshold, diagonal=diagonal, without=without, seed=seed
     )
     return select_from(
-        analysis, categories, each, rule=rule, count=count, seed=seed, replicates=overlaps.replicates
+        analysis,
+        categories,
+        each,
+        rule=rule,
+        count=COUNT if count is None else count,
+        seed=seed,
+        replicates=overlaps.replicates,
     )

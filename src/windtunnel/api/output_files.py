@@ -6,6 +6,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
+from windtunnel.suites.suite_text import check_suite_name
 
 
 def check_png(path: Path) -> None:
@@ -16,6 +17,13 @@ def check_png(path: Path) -> None:
 def check_html(path: str | Path | None) -> Path | None:
     """The HTML file that a verb is to write, or None; refuses other files and folders that do not exist."""
     return None if path is None else check_file(path, ".html")
+
+
+def check_suite_file(path: str | Path) -> Path:
+    """The TOML file of a suite that a verb is to write, whose name is the suite's; refuses taken names."""
+    file = check_file(path, ".toml")
+    check_suite_name(file.stem)
+    return file
 
 
 def check_file(path: str | Path, suffix: str, name: str = "out") -> Path:

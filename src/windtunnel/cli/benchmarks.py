@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.api.output_files import check_file
+from windtunnel.api.output_files import check_file, check_suite_file
 from windtunnel.cli.categories import REPLICATES, STUDY, category_options
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.printing import print_lines
@@ -30,8 +30,7 @@ EACH = click.option(
 COUNT = click.option(
     "--count",
     type=click.IntRange(min=1),
-    default=api.BENCHMARK_COUNT,
-    show_default=True,
+    show_default=f"{api.BENCHMARK_COUNT:,}, or all if fewer exist",
     help="Number of generated benchmarks.",
 )
 
@@ -86,9 +85,13 @@ def generate_command(study: str, out: str | None, as_json: bool, **options: Any)
     groups = ", ".join(f"{std:g}: {count:,}" for std, count in generated.by_std.items())
     lines = [
         ("benchmarks", f"{len(generated.benchmarks):,}"),
-        ("drawn", f"{options['count']:,} of {generated.possible:,} possible without substitutions"),
+        ("drawn", f"{generated.drawn:,} of {generated.possible:,} possible without substitutions"),
         ("by std", f"{groups}   standard deviation of corruptions per category"),
     ]
+    if options["count"] is None and generated.drawn < api.BENCHMARK_COUNT:
+        lines.append(
+            ("note", f"fewer than {api.BENCHMARK_COUNT:,} benchmarks exist; all of them are generated")
+        )
     if generated.ended:
         ended = counted(generated.ended, "benchmark ends", "benchmarks end")
         lines.append(
@@ -124,7 +127,7 @@ def select_command(study: str, out: str | None, as_json: bool, **options: Any) -
       windtunnel run model.onnx ./val --suite my-suite.toml
     """
     if out is not None:
-        check_file(out, ".toml")
+        check_suite_file(out)
     selected = api.select_benchmark(study, **options)
     if as_json:
         print_json(selected.to_json())
@@ -136,11 +139,11 @@ def select_command(study: str, out: str | None, as_json: bool, **options: Any) -
 
 
 def _selection_lines(selected: api.SelectedBenchmark) -> list[tuple[str, str]]:
-    what = "combinations" if selected.rule == "exact" else f"of {selected.possible:,} possible benchmarks"
-    overlap = "one corruption each" if selected.overlap is None else f"{selected.overlap:.3f}"
     lines = [
-        ("overlap", f"{overlap}   mean over pairs of one category, lower is better"),
-        ("rule", f"{selected.rule}, {selected.compared:,} {what} compared"),
+        ("overlap", "none: no two corruptions are of one category")
+        if selected.overlap is None
+        else ("overlap", f"{selected.overlap:.3f}   mean over pairs of one category, lower is better"),
+        ("rule", f"{selected.rule}: {_rule_text(selected)}"),
     ]
     for category, names in selected.corruptions.items():
         shown = [
@@ -149,5 +152,18 @@ def _selection_lines(selected: api.SelectedBenchmark) -> list[tuple[str, str]]:
         ]
         lines.append((f"category {category}", ", ".join(shown)))
     if selected.shares:
-        lines.append(("per cent", "bootstrap replicates in which the exact rule selects the corruption"))
+        ties = "; equal ones share a replicate" if selected.overlap is None else ""
+        meaning = "bootstrap replicates in which the exact rule selects the corruption"
+        lines.append(("per cent", meaning + ties))
     return lines
+
+
+def _rule_text(selected: api.SelectedBenchmark) -> str:
+    """What was compared, in words."""
+    each = len(next(iter(selected.corruptions.values())))
+    compared = f"{selected.compared:,}"
+    if selected.rule == "generated":
+        return f"the least overlap of {compared} of {selected.possible:,} possible benchmarks"
+    if each == 1:
+        return f"of {compared} corruptions, the largest mean overlap with the others of each category"
+    return f"the least overlap in each category, of {compared} combinations of {each} in all"

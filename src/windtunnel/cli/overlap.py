@@ -21,6 +21,7 @@ from windtunnel.options import OverlapOptions
 PAIRS_SHOWN = 10
 # Options of a table of accuracies; the others are about training.
 TABLE_OPTIONS = ("ratio", "include")
+RATIO_MEANINGS = {"clean": "accuracies divided by the model's clean accuracy", "raw": "plain accuracies"}
 
 
 @click.command()
@@ -128,6 +129,7 @@ def _print(console: Console, matrix: api.OverlapMatrix, out: str | None) -> None
     seeds = counted(len(matrix.seeds), "seed")
     lines = [
         ("overlap", f"{counted(len(matrix.candidates), 'candidate')}, {seeds}, {matrix.images:,} images"),
+        ("ratio", f"{matrix.ratio}   {RATIO_MEANINGS[matrix.ratio]}"),
         ("pairs", f"{len(pairs)} with a score, median {np.median([values[pair] for pair in pairs]):.2f}")
         if pairs
         else ("pairs", "none with a score"),

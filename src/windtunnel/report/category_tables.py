@@ -46,6 +46,7 @@ def category_lines(analysis: CategoryAnalysis) -> list[tuple[str, str]]:
     """The categories as labelled lines for a terminal."""
     categories, matrix = analysis.categories, analysis.matrix
     seeds = f", {counted(len(matrix.seeds), 'seed')}" if matrix.seeds else ""
+    seeds += f", ratio {matrix.ratio}" if matrix.ratio else ""
     lines = [
         ("candidates", f"{len(categories.candidates)} of {len(matrix.candidates)}{seeds}"),
         ("categories", rule_text(analysis)),

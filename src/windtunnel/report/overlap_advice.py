@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.analysis.overlap.advice import REDUNDANT, STABLE, UNCOVERED, WIDE, Advice, Pair
+from windtunnel.analysis.overlap.advice import EACH, REDUNDANT, STABLE, UNCOVERED, WIDE, Advice, Pair
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.core.wording import counted, listed
 
@@ -37,6 +37,8 @@ def contents_sentence(advice: Advice) -> str:
         f"Take the {total} corruptions of the table below: of each of the "
         f"{counted(len(advice.recommended), 'category', 'categories')}, those that overlap least."
     )
+    if any(len(each.chosen) < min(EACH, each.size) for each in advice.recommended):
+        sentence += f" A category gives fewer than {EACH} if more would be redundant."
     if pairs:
         mean = sum(count * overlap for count, overlap in pairs) / sum(count for count, _ in pairs)
         sentence += f" Within categories they overlap by {mean:.2f} on average."

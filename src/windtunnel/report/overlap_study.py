@@ -48,6 +48,8 @@ def render_overlap_study(analysis: CategoryAnalysis, name: str) -> str:
     facts = [counted(len(matrix.candidates), "corruption")]
     if matrix.seeds:
         facts += [counted(len(matrix.seeds), "seed"), counted(matrix.images, "test image")]
+    if matrix.ratio:
+        facts.append(f"ratio {matrix.ratio}")
     return render_page(
         "overlap_study.html.j2",
         figures,
@@ -57,7 +59,8 @@ def render_overlap_study(analysis: CategoryAnalysis, name: str) -> str:
         contents=contents_sentence(advice),
         recommended=(RECOMMENDED_HEADER, recommended_table(advice)),
         each=max(len(recommendation.chosen) for recommendation in advice.recommended),
-        smallest=min(recommendation.size for recommendation in advice.recommended),
+        same_number=len({len(recommendation.chosen) for recommendation in advice.recommended}) == 1,
+        compared=any(recommendation.combinations > 1 for recommendation in advice.recommended),
         k=analysis.categories.k,
         redundancy=redundancy_sentence(advice),
         redundant=(REDUNDANT_HEADER, redundancy_table(advice)),

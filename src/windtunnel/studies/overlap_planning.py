@@ -24,6 +24,7 @@ from windtunnel.studies.records import NetworkRecord, StudyRecipe
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite_files import load_suite, suite_names
 from windtunnel.train.augmentation import conditions_at, unit_and_severity
+from windtunnel.train.export import check_exporter
 from windtunnel.train.module_checks import check_fits, torch_device
 from windtunnel.train.networks import built, network_assets
 from windtunnel.train.records import MixRecord, SettingsRecord
@@ -47,6 +48,7 @@ def plan_study(
     Raises:
         UserError: candidates, data, protocol and network do not fit, or the folder contains something else.
     """
+    check_exporter()
     folder = local_path(out, "folder of a study")
     protocol = load_protocol(options.protocol).changed(options.network, options.epochs)
     candidates = options.candidates or DEFAULT_CANDIDATES

@@ -8,10 +8,21 @@ from collections.abc import Mapping, Sequence
 
 from windtunnel.core.errors import UserError
 from windtunnel.corruptions import SEVERITIES
+from windtunnel.suites.registry import SUITES
 from windtunnel.suites.units import check_unit
 
 METRICS = ("top1_error", "top5_error", "mean_error", "residual_robustness")
 NAME = re.compile(r"[\w.-]+")
+
+
+def check_suite_name(name: str) -> None:
+    """Refuse what is not a name, and the name of a known suite."""
+    if not NAME.fullmatch(name) or name.endswith(".toml"):
+        raise UserError(
+            f"The suite's name is '{name}'; give a name of letters, digits and hyphens, such as 'my-suite'."
+        )
+    if name in SUITES.names():
+        raise UserError(f"The suite's name is '{name}', which windtunnel has already; give another name.")
 
 
 def suite_text(name: str, about: str, groups: Mapping[str, Sequence[str]], note: str) -> str:
@@ -20,12 +31,9 @@ def suite_text(name: str, about: str, groups: Mapping[str, Sequence[str]], note:
     A corruption without a severity is scored at all of its severities, or at its one strength.
 
     Raises:
-        UserError: the name is not one of a suite, or a corruption is unknown.
+        UserError: the name is none or is taken, or a corruption is unknown.
     """
-    if not NAME.fullmatch(name) or name.endswith(".toml"):
-        raise UserError(
-            f"The suite's name is '{name}'; give a name of letters, digits and hyphens, such as 'my-suite'."
-        )
+    check_suite_name(name)
     levels: dict[str, set[int]] = {}
     lines = [
         f"# {note}",

@@ -13,8 +13,14 @@ import numpy as np
 import torch
 
 from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.extras import load_extra
 from windtunnel.models.declaration import declaration_text
 from windtunnel.models.preprocess import Preprocess
+
+
+def check_exporter() -> None:
+    """Refuse an installation without the package onnx, which torch needs for exports."""
+    load_extra("onnx", "Exporting trained models to ONNX")
 
 
 def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], file: Path) -> Path:

@@ -33,7 +33,7 @@ from windtunnel.train.checkpoints import (
     save_checkpoint,
     write_history,
 )
-from windtunnel.train.export import check_exports, export_onnx
+from windtunnel.train.export import check_exporter, check_exports, export_onnx
 from windtunnel.train.mixing import Mix
 from windtunnel.train.module_checks import check_fits, check_types, torch_device
 from windtunnel.train.remote import train_on_worker
@@ -95,8 +95,9 @@ def fit(
 
     Raises:
         UserError: the folder contains other files or another training, the module cannot be exported to ONNX,
-            or module, preprocessing, data and device do not fit.
+            the package onnx is missing, or module, preprocessing, data and device do not fit.
     """
+    check_exporter()
     preprocess = wanted(preprocess)
     check_types(
         module, settings=(settings, Settings), mix=(mix, Mix), augmentation=(augmentation, Augmentation)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
-from windtunnel.analysis.overlap.selection import least_overlapping
+from windtunnel.analysis.overlap.selection import least_overlapping, representatives
 
 # Two corruptions that overlap more than this measure nearly the same.
 REDUNDANT = 0.8
@@ -28,7 +29,7 @@ class Recommendation:
     Attributes:
         category: the category.
         size: number of its candidates.
-        chosen: the recommended ones, as many as asked for or as the category has.
+        chosen: the recommended ones: as many as asked for, as the category has, or as are not redundant.
         overlap: mean overlap of the chosen ones; None for one.
         category_overlap: mean overlap over all pairs of the category; None for one candidate.
     """
@@ -38,6 +39,11 @@ class Recommendation:
     chosen: tuple[str, ...]
     overlap: float | None
     category_overlap: float | None
+
+    @property
+    def combinations(self) -> int:
+        """The number of combinations of as many candidates whose overlaps were compared."""
+        return math.comb(self.size, len(self.chosen)) if len(self.chosen) > 1 else 1
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,11 @@ class Advice:
 
 
 def advice_of(analysis: CategoryAnalysis, each: int = EACH) -> Advice:
-    """What a benchmark with up to `each` candidates per category should contain."""
+    """What a benchmark with up to `each` candidates per category should contain.
+
+    Of each category, those that overlap least are recommended: as many as possible without a redundant pair,
+    or else the one that overlaps most with the category.
+    """
     names = analysis.categories.candidates
     pairs = [_pair(analysis, first, second) for first, second in combinations(names, 2)]
     redundant = sorted((pair for pair in pairs if pair.overlap > REDUNDANT), key=lambda pair: -pair.overlap)
@@ -128,8 +138,15 @@ def _recommendation(analysis: CategoryAnalysis, category: int, each: int) -> Rec
     if len(members) == 1:
         return Recommendation(category, 1, members, None, None)
     places = [names.index(name) for name in members]
-    mean, chosen = least_overlapping(analysis.values, places, min(each, len(members)))
-    of_category, _ = least_overlapping(analysis.values, places, len(members))
+    values = analysis.values
+    of_category, _ = least_overlapping(values, places, len(members))
+    mean: float | None = None
+    chosen: tuple[int, ...] = tuple(representatives(values, places)[:1])
+    for count in range(min(each, len(members)), 1, -1):
+        least, candidates = least_overlapping(values, places, count)
+        if all(values[pair] <= REDUNDANT for pair in combinations(candidates, 2)):
+            mean, chosen = least, candidates
+            break
     return Recommendation(category, len(members), tuple(names[place] for place in chosen), mean, of_category)
 
 

@@ -30,6 +30,7 @@ from windtunnel.analysis.overlap.selection import (
 )
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
+from windtunnel.core.wording import counted
 from windtunnel.suites.suite_text import suite_text
 
 COUNT = 1000  # benchmarks that the paper generates
@@ -83,6 +84,11 @@ class GeneratedBenchmarks:
     by_std: dict[float, int]
     ended: int
 
+    @property
+    def drawn(self) -> int:
+        """The number of benchmarks without substitutions."""
+        return sum(not each.substitutions for each in self.benchmarks)
+
     def to_json(self) -> dict[str, Any]:
         """The benchmarks as a JSON object."""
         counts = {str(std): count for std, count in self.by_std.items()}
@@ -106,6 +112,8 @@ class GeneratedBenchmarks:
 @dataclass(frozen=True)
 class SelectedBenchmark:
     """The benchmark whose corruptions of one category overlap least.
+
+    With one corruption each, those with the largest mean overlap with the others of their category.
 
     Attributes:
         corruptions: its corruptions, by category.
@@ -132,7 +140,10 @@ class SelectedBenchmark:
     def suite_text(self, name: str) -> str:
         """The TOML text of a suite for `run`; refuses corruptions that windtunnel does not have."""
         sizes = [len(names) for names in self.corruptions.values()]
-        about = f"{sum(sizes)} corruptions: {sizes[0]} of each of {len(sizes)} categories, with least overlap"
+        chosen = "with least overlap" if sizes[0] > 1 else "with the largest mean overlap with its category"
+        about = (
+            f"{counted(sum(sizes), 'corruption')}: {sizes[0]} of each of {len(sizes)} categories, {chosen}"
+        )
         overlap = "" if self.overlap is None else f"; mean overlap within categories {self.overlap:.3f}"
         note = f"Selected from an overlap study by the {self.rule} rule{overlap}."
         groups = {f"category {category}": names for category, names in self.corruptions.items()}
@@ -143,25 +154,32 @@ def generate_from(
     analysis: CategoryAnalysis,
     categories: int,
     each: int,
-    count: int = COUNT,
+    count: int | None = None,
     *,
     substitutions: int = 0,
     draw: Draw = "categories",
     seed: int = 0,
 ) -> GeneratedBenchmarks:
-    """Benchmarks by Algorithm 1, each followed by those after up to `substitutions` substitutions."""
+    """Benchmarks by Algorithm 1, each followed by those after up to `substitutions` substitutions.
+
+    `count` None generates 1,000, or all if fewer exist.
+    """
     if draw not in DRAWS:
         raise UserError(f"{option('draw')} is '{draw}'; give {' or '.join(DRAWS)}.")
     for name, value, least in (("count", count, 1), ("substitutions", substitutions, 0)):
-        if value < least:
+        if value is not None and value < least:
             raise UserError(f"{option(name)} is {value}; give at least {least}.")
     labels, values = analysis.categories.labels, analysis.values
+    possible = possible_benchmarks(labels, categories, each)
+    if count is None:
+        eligible_members(labels, categories, each)  # refuses numbers that do not fit
+        count = min(COUNT, possible)
     drawn = generate_benchmarks(labels, categories, each, count, seed=seed, draw=draw)
     chains = substitution_chains(drawn, labels, substitutions, seed=seed)
     return GeneratedBenchmarks(
         categories,
         each,
-        possible_benchmarks(labels, categories, each),
+        possible,
         seed,
         draw,
         tuple(_named(analysis, values, generated) for generated in chains),

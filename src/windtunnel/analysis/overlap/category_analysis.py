@@ -21,7 +21,8 @@ from windtunnel.analysis.overlap.row_correlations import Matrix
 from windtunnel.analysis.overlap.scores import OverlapMatrix
 from windtunnel.analysis.overlap.stability import Stability, stability_of
 from windtunnel.analysis.overlap.validation import Validation
-from windtunnel.core.errors import unknown_name
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 
 # The paper's 40 candidates contain one operation twice, with the same range of parameters.
@@ -121,7 +122,15 @@ def analyse_categories(
     kept = [place for place, name in enumerate(matrix.candidates) if name not in left_out]
     names = [matrix.candidates[place] for place in kept]
     values = matrix.values[np.ix_(kept, kept)]
-    categories = categories_of(values, names, threshold=threshold, diagonal=diagonal, seed=seed)
+    try:
+        categories = categories_of(values, names, threshold=threshold, diagonal=diagonal, seed=seed)
+    except UserError as error:
+        if matrix.ratio != "raw":
+            raise
+        raise UserError(
+            f"{error} The scores are those of plain accuracies; windtunnel overlap with "
+            f"{option('ratio', 'clean')} computes the others without training again."
+        ) from error
     tree = hierarchy_of(values, names, categories.k)
     return CategoryAnalysis(
         matrix,

@@ -216,7 +216,7 @@ def _scored(
         images=int(accuracies.images.min()),
         own_gains=own_gains,
         minimum_gain=minimum_gain,
-        notes=tuple(_notes(accuracies, scores, own_gains)),
+        notes=tuple(_notes(accuracies, ratio, scores, own_gains)),
     )
     return matrix, drawn_scores
 
@@ -306,8 +306,13 @@ def _percentiles(replicates: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _notes(
-    accuracies: Accuracies, scores: NDArray[np.float64], own_gains: Sequence[OwnGain]
+    accuracies: Accuracies, ratio: Ratio, scores: NDArray[np.float64], own_gains: Sequence[OwnGain]
 ) -> Iterator[str]:
+    if ratio == "raw":
+        yield "The scores are those of plain accuracies, not divided by clean accuracy (ratio raw)."
+    fewest, most = int(accuracies.images.min()), int(accuracies.images.max())
+    if fewest != most:
+        yield f"The cells have different numbers of images, from {fewest:,} to {most:,}."
     if undefined := [f"{own.candidate} ({own.why_undefined})" for own in own_gains if own.why_undefined]:
         shown = "; ".join(undefined[:MOST_LISTED]) + _more(undefined)
         yield f"The overlaps of {counted(len(undefined), 'candidate')} are undefined: {shown}."

@@ -55,7 +55,7 @@ def select_exactly(matrix: Matrix, labels: Sequence[int], n: int, k: int) -> Sel
     members = eligible_members(labels, n, k)
     if k == 1:
         largest = sorted(members, key=len, reverse=True)[:n]
-        chosen = sorted(representative(matrix, group) for group in largest)
+        chosen = sorted(representatives(matrix, group)[0] for group in largest)
         return Selection(tuple(chosen), None, sum(map(len, members)))
     for group in members:
         if math.comb(len(group), k) > MOST_COMBINATIONS:
@@ -91,19 +91,31 @@ def selection_shares(
 ) -> dict[int, float] | None:
     """Share of bootstrap replicates in which the exact rule selects each of some candidates.
 
-    The categories stay the same. Replicates with an undefined candidate are left out; None if all are.
+    The categories stay the same. Replicates with an undefined candidate are left out; None if all are. With
+    k = 1, a replicate counts as 1 / t for each of t candidates whose mean overlaps are equal: in a category
+    of two they always are.
     """
     defined = [matrix for matrix in matrices if np.isfinite(matrix).all()]
     if not defined:
         return None
+    if k == 1:
+        groups = [
+            next(group for group in eligible_members(labels, n, k) if place in group) for place in chosen
+        ]
+        shares = {}
+        for place, group in zip(chosen, groups, strict=True):
+            ties = [representatives(matrix, group) for matrix in defined]
+            shares[place] = sum(1 / len(equal) for equal in ties if place in equal) / len(ties)
+        return shares
     selected = [set(select_exactly(matrix, labels, n, k).benchmark) for matrix in defined]
     return {place: sum(place in each for each in selected) / len(selected) for place in chosen}
 
 
-def representative(matrix: Matrix, group: Sequence[int]) -> int:
-    """The candidate with the largest mean overlap with the others of its category."""
+def representatives(matrix: Matrix, group: Sequence[int]) -> list[int]:
+    """The candidates with the largest mean overlap with the others of their category; several if equal."""
     block = matrix[np.ix_(group, group)]
-    return group[int(np.argmax(block.sum(axis=1) - block.diagonal()))]
+    sums = block.sum(axis=1) - block.diagonal()
+    return [place for place, total in zip(group, sums, strict=True) if np.isclose(total, sums.max())]
 
 
 def least_overlapping(matrix: Matrix, group: Sequence[int], k: int) -> tuple[float, tuple[int, ...]]:
