@@ -120,3 +120,30 @@ def test_breakpoints_vary_with_the_models() -> None:
     assert abs(float(np.median(band.knots)) - 1) < 0.3
     fixed = fit_band(clean, shifted, pieces=2, breakpoint=0.75, replicates=50)
     assert set(fixed.knots) == {float(logit(0.75))}
+
+
+def test_a_breakpoint_among_the_lowest_models_is_found() -> None:
+    """4 % of 500 models lie below the bend, as for sets that a network of low accuracy filtered."""
+    rng = np.random.default_rng(3)
+    x = np.concatenate([np.linspace(-1, 1, 20), np.linspace(1, 3, 480)])
+    y = -3 + 2.5 * np.maximum(0, x - 1) + 0.02 * rng.normal(size=500)
+
+    def squares(knot: float) -> float:
+        design = np.column_stack([np.ones(500), x, np.maximum(0, x - knot)])
+        return float(np.linalg.lstsq(design, y, rcond=None)[1][0])
+
+    best = scipy.optimize.minimize_scalar(squares, bounds=(-0.5, 2.5), method="bounded")
+    fit = fit_accuracies(expit(x), expit(y), pieces=2)
+    assert fit is not None and fit.breakpoint is not None
+    assert logit(fit.breakpoint) == pytest.approx(best.x, abs=0.03)
+    assert not fit.at_search_limit
+
+
+def test_a_breakpoint_at_the_limit_of_the_search_is_marked() -> None:
+    """The bend lies below all but two models, where no breakpoint is tried."""
+    x = np.concatenate([[-3.0, -2.5], np.linspace(0, 2, 98)])
+    y = -3 + 2.5 * np.maximum(0, x + 1)
+    fit = fit_accuracies(expit(x), expit(y), pieces=2)
+    assert fit is not None and fit.at_search_limit
+    given = fit_accuracies(expit(x), expit(y), pieces=2, breakpoint=float(expit(-1)))
+    assert given is not None and not given.at_search_limit and given.error < fit.error

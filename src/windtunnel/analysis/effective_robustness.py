@@ -18,7 +18,7 @@ from windtunnel.analysis.shifts import Share
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted, listed
-from windtunnel.stats.accuracy_fits import Axis, Band, Fit, fit_accuracies, fit_band
+from windtunnel.stats.accuracy_fits import Axis, Band, Fit, fit_accuracies, fit_band, models_per_piece
 from windtunnel.stats.intervals import wilson
 
 # Points of the fitted curve.
@@ -164,6 +164,12 @@ def effective_robustness(
         notes.append(f"{counted(missing, 'model')} without one of the two accuracies left out.")
     if fit.left_out:
         notes.append(f"{counted(fit.left_out, 'model')} at 0 or 100 % left out of the fit.")
+    if fit.at_search_limit and fit.breakpoint is not None:
+        notes.append(
+            f"The breakpoint, {100 * fit.breakpoint:.1f} %, is at the limit of the search, which leaves at "
+            f"least {models_per_piece(fit.n)} models on each side: a better one may lie beyond. Give one with "
+            f"{option('breakpoint')}, or fit one line with {option('pieces', 1)}."
+        )
     notes += _setting_notes(setting, table.setting(setting.clean), used_pieces, has_kink)
     models = _models(
         rows,

@@ -69,7 +69,8 @@ def summary(result: EffectiveRobustness) -> str:
 def fit_text(result: EffectiveRobustness) -> str:
     """The fit as a formula, with its number of models and its error."""
     fit = result.fit
-    pieces = f"{fit.axis}(shifted) = {fit.intercept:.2f} + {fit.slope:.2f} {fit.axis}(clean)"
+    sign = "-" if fit.slope < 0 else "+"
+    pieces = f"{fit.axis}(shifted) = {fit.intercept:.2f} {sign} {abs(fit.slope):.2f} {fit.axis}(clean)"
     if fit.breakpoint is not None:
         pieces += f", slope {fit.slope + fit.bend:.2f} above a clean accuracy of {100 * fit.breakpoint:.1f} %"
     text = f"{pieces}; r = {fit.correlation:.3f}, {counted(fit.n, 'model')}, residuals {fit.error:.3f}"
