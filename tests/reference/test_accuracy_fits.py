@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.stats
 from scipy.special import expit, logit
 
-from windtunnel.stats.accuracy_fits import fit_accuracies, fit_band, from_axis, on_axis
+from windtunnel.stats.accuracy_fits import fit_accuracies, fit_band, from_axis, on_axis, student_band
 
 
 def kinked(count: int, noise: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -147,3 +147,13 @@ def test_a_breakpoint_at_the_limit_of_the_search_is_marked() -> None:
     assert fit is not None and fit.at_search_limit
     given = fit_accuracies(expit(x), expit(y), pieces=2, breakpoint=float(expit(-1)))
     assert given is not None and not given.at_search_limit and given.error < fit.error
+
+
+def test_the_band_of_few_models_is_the_textbooks() -> None:
+    """At a clean accuracy of 50 % the logit is 0, and the band is the interval of the intercept."""
+    clean = np.array([0.4, 0.55, 0.7, 0.8])
+    shifted = np.array([0.2, 0.35, 0.45, 0.62])
+    fit = scipy.stats.linregress(logit(clean), logit(shifted))
+    reach = scipy.stats.t.ppf(0.975, 2) * fit.intercept_stderr
+    low, high = student_band(clean, shifted).ends(np.array([0.5]))
+    assert (low[0], high[0]) == pytest.approx(tuple(expit(fit.intercept + np.array([-reach, reach]))))

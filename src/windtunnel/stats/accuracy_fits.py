@@ -18,6 +18,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from windtunnel.stats.bootstrap import REPLICATES, replicated_means
 from windtunnel.stats.intervals import CONFIDENCE, Groups
+from windtunnel.stats.line_band import line_band
 
 Axis = Literal["logit", "probit"]
 Floats = NDArray[np.float64]
@@ -28,6 +29,8 @@ FEWEST_PER_PIECE = 4
 SHARE_PER_PIECE = 0.01
 # Breakpoints that are tried.
 BREAKPOINTS = 100
+# Fewer models are not resampled: many resamples would have two different ones, or one.
+FEWEST_BOOTSTRAPPED = 10
 # A determinant below this share of its largest possible value is rounding.
 ROUNDING = 1e-12
 
@@ -116,6 +119,26 @@ class Band:
         return low, high
 
 
+@dataclass(frozen=True)
+class StudentBand:
+    """The textbook's confidence band of a line through accuracies on an axis, for normal residuals.
+
+    Attributes:
+        x, y: clean and shifted accuracies on the axis.
+        axis: the axis of the fit.
+    """
+
+    x: Floats
+    y: Floats
+    axis: Axis
+
+    def ends(self, clean: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+        """The ends of the band at clean accuracies."""
+        _, _, *ends = line_band(self.x, self.y, confidence, on_axis(clean, self.axis))
+        low, high = (from_axis(np.array(end), self.axis) for end in ends)
+        return low, high
+
+
 def fit_accuracies(
     clean: Sequence[float] | Floats,
     shifted: Sequence[float] | Floats,
@@ -196,6 +219,12 @@ def fit_band(
     places = np.concatenate([part[2] for part in solved])
     fitted = np.isfinite(coefficients).all(axis=1)
     return Band(coefficients[fitted], knots[places][fitted], axis)
+
+
+def student_band(clean: Floats, shifted: Floats, *, axis: Axis = "logit") -> StudentBand:
+    """The band of a line over few models, whose resamples often have no more than two different ones."""
+    x, y, _ = usable(clean, shifted, axis)
+    return StudentBand(x, y, axis)
 
 
 def usable(
