@@ -524,3 +524,42 @@ def test_wrong_input_is_one_line(
     assert done.returncode == 2, done.stdout
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_columns_that_are_held_constant_are_named(tmp_path: Path, windtunnel_command: Command) -> None:
+    """A target with its own clean column: its clean accuracy and the predictor's are held constant."""
+    rng = np.random.default_rng(4)
+    clean = rng.uniform(0.6, 0.8, 40)
+    own = clean + rng.uniform(0.05, 0.15, 40)
+    fog, v2, hard = (clean - rng.uniform(0.1, 0.3, 40) for _ in range(3))
+    header = ["model", "clean", "ImageNet-A clean", "fog:3", "ImageNet-V2", "ImageNet-A"]
+    columns = (clean, own, fog, v2, hard)
+    rows = [[f"net{row}", *(float(column[row]) for column in columns)] for row in range(40)]
+    table = write(tmp_path / "two.csv", header, rows)
+    one, two = windtunnel.predictivity(table, natural=["ImageNet-V2", "ImageNet-A"], synthetic=["fog"]).pairs
+    assert (one.given, one.held_constant) == ("clean accuracy", ("clean",))
+    assert (two.given, two.held_constant) == ("the two clean accuracies", ("ImageNet-A clean", "clean"))
+    # Partial correlation by regression on exactly these columns.
+    for pair, target, given in ((one, clean - v2, [clean]), (two, own - hard, [own, clean])):
+        design = np.column_stack([np.ones(40), *given])
+        rest = [
+            drop - design @ np.linalg.lstsq(design, drop, rcond=None)[0] for drop in (clean - fog, target)
+        ]
+        assert pair.partial == pytest.approx(np.corrcoef(*rest)[0, 1])
+    done = windtunnel_command("predictivity", table, "--synthetic", "fog", "--natural", "ImageNet-A")
+    assert "the target's (ImageNet-A clean) and the predictor's (clean)" in done.stdout
+    document = json.loads(windtunnel_command("predictivity", table, "--json").stdout)
+    assert document["pairs"][1]["held_constant"] == ["ImageNet-A clean", "clean"]
+
+
+def test_few_models_have_intervals_of_known_distributions(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    table = made_world(tmp_path / "few.csv", models=6, own=0.3)
+    found = windtunnel.predictivity(table, synthetic=["fog"])
+    assert any("6 models are too few for a bootstrap" in note for note in found.notes)
+    assert all(pair.high - pair.low < 1 for pair in found.pairs if pair.p < 0.01)
+    done = windtunnel_command("effective-robustness", table, "--shifted", "ImageNet-V2")
+    assert "Student's band" in done.stdout and "classes matched" in done.stdout
+    (fit,) = windtunnel.effective_robustness(table, shifted=["ImageNet-V2"])
+    assert fit.to_json()["band"] == "student"

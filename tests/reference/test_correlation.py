@@ -197,3 +197,29 @@ def test_the_band_of_a_line_is_the_textbooks() -> None:
     at_zero = np.interp(0, grid, high - middle)
     assert at_zero == pytest.approx(scipy.stats.t.ppf(0.975, 18) * fit.intercept_stderr, rel=0.02)
     assert high - middle == pytest.approx(middle - low)
+
+
+def test_few_models_have_fishers_interval() -> None:
+    """Against SciPy, and by hand for a partial correlation: one variable held constant costs one model."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=6)
+    y = x + 0.3 * rng.normal(size=6)
+    ((_, replicates),) = correlation_replicates(x[:, None], y[:, None])
+    expected = scipy.stats.pearsonr(x, y)
+    ends = correlation_interval(float(expected.statistic), replicates[:, 0, 0], 6)
+    assert ends == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    # tanh(artanh 0.5 -+ 1.96 / sqrt(7 - 1 - 3)) = tanh(0.5493 -+ 1.1316)
+    assert correlation_interval(0.5, replicates[:, 0, 0], 7, controls=1) == pytest.approx(
+        (-0.5243, 0.9329), abs=5e-4
+    )
+    assert correlation_interval(0.5, replicates[:, 0, 0], 4, controls=1) == (-1, 1)
+
+
+def test_an_interval_of_six_models_agrees_with_the_p_value() -> None:
+    """r = 0.95 of six models has p 0.004: the interval excludes 0."""
+    x = np.array([0.0, 1, 2, 3, 4, 5])
+    y = np.array([0.0, 1.5, 1.2, 3.4, 3.1, 5.5])
+    found = pearson(x, y)
+    ((_, replicates),) = correlation_replicates(x[:, None], y[:, None])
+    assert found is not None and found.p < 0.01
+    assert correlation_interval(found.r, replicates[:, 0, 0], 6)[0] > 0.4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # Words before or after a network's name that make it a different network.
-VARIANT_BEFORE = "wide|se|x"
+VARIANT_BEFORE = "wide|se|x|nf"
 VARIANT_BEHIND = "d|gn|v2"
 
 
@@ -23,7 +23,7 @@ def names_network(text: str, network: str) -> bool:
     """Whether a text names a network, in any spelling: `timm/resnet50.a1_in1k` names ResNet-50.
 
     A name that continues with a letter or a digit is a different network (resnet50d, resnet501). So is a
-    name with the word of a variant before or after it (wide_resnet50, ResNet-50-D).
+    name with the word of a variant before or after it (wide_resnet50, nf_resnet50, ResNet-50-D).
     """
     words = re.findall(r"[a-z]+|\d+", network.lower())
     named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"

@@ -18,7 +18,17 @@ from windtunnel.analysis.shifts import Share
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted, listed
-from windtunnel.stats.accuracy_fits import Axis, Band, Fit, fit_accuracies, fit_band
+from windtunnel.stats.accuracy_fits import (
+    FEWEST_BOOTSTRAPPED,
+    Axis,
+    Band,
+    Fit,
+    StudentBand,
+    fit_accuracies,
+    fit_band,
+    models_per_piece,
+    student_band,
+)
 from windtunnel.stats.intervals import wilson
 
 # Points of the fitted curve.
@@ -72,6 +82,7 @@ class EffectiveRobustness:
         curve: the fit and its band between the outer reference models.
         models: every model with both accuracies, the highest effective robustness first.
         families: number of families that were resampled; 0 if models were.
+        is_resampled: whether the band is a bootstrap; else it is Student's.
         notes: what was left out and what limits the comparison, a sentence each.
         sources: the tables.
     """
@@ -83,6 +94,7 @@ class EffectiveRobustness:
     curve: tuple[CurvePoint, ...]
     models: tuple[EffectiveModel, ...]
     families: int
+    is_resampled: bool
     notes: tuple[str, ...]
     sources: tuple[str, ...]
 
@@ -97,6 +109,7 @@ class EffectiveRobustness:
             "fit": asdict(self.fit),
             "line": asdict(self.line) if self.line else None,
             "families": self.families,
+            "band": "bootstrap" if self.is_resampled else "student",
             "notes": list(self.notes),
             "curve": [asdict(point) for point in self.curve],
             "models": [asdict(model) for model in self.models],
@@ -150,20 +163,36 @@ def effective_robustness(
         raise UserError(_why_no_fit(setting, int(fitted_models.sum()), used_pieces, breakpoint))
     families = rows.families(by)
     numbers = np.unique(families, return_inverse=True)[1] if by else None
-    band = fit_band(
-        clean[fitted_models],
-        accuracy[fitted_models],
-        axis=axis,
-        pieces=used_pieces,
-        breakpoint=breakpoint,
-        groups=None if numbers is None else numbers[fitted_models],
-        seed=seed,
+    is_resampled = bool(used_pieces == 2 or by or fit.n >= FEWEST_BOOTSTRAPPED)
+    band: Band | StudentBand = (
+        fit_band(
+            clean[fitted_models],
+            accuracy[fitted_models],
+            axis=axis,
+            pieces=used_pieces,
+            breakpoint=breakpoint,
+            groups=None if numbers is None else numbers[fitted_models],
+            seed=seed,
+        )
+        if is_resampled
+        else student_band(clean[fitted_models], accuracy[fitted_models], axis=axis)
     )
-    missing = int((~complete).sum())
+    if not is_resampled:
+        notes.append(
+            f"{counted(fit.n, 'model')} are too few for a bootstrap: the band of the fit is Student's, for "
+            "normal residuals."
+        )
+    missing = int((~complete & ~filters.marked).sum())
     if missing:
         notes.append(f"{counted(missing, 'model')} without one of the two accuracies left out.")
     if fit.left_out:
         notes.append(f"{counted(fit.left_out, 'model')} at 0 or 100 % left out of the fit.")
+    if fit.at_search_limit and fit.breakpoint is not None:
+        notes.append(
+            f"The breakpoint, {100 * fit.breakpoint:.1f} %, is at the limit of the search, which leaves at "
+            f"least {models_per_piece(fit.n)} models on each side: a better one may lie beyond. Give one with "
+            f"{option('breakpoint')}, or fit one line with {option('pieces', 1)}."
+        )
     notes += _setting_notes(setting, table.setting(setting.clean), used_pieces, has_kink)
     models = _models(
         rows,
@@ -185,6 +214,7 @@ def effective_robustness(
         _curve(fit, band, clean[fitted_models]),
         tuple(sorted(models, key=lambda model: -(model.effective.value if model.effective else -2))),
         len(set(np.array(families)[fitted_models])) if by else 0,
+        is_resampled,
         tuple(notes),
         table.sources,
     )
@@ -248,7 +278,7 @@ def _models(
     shifted: Setting,
     clean: Setting,
     fit: Fit,
-    band: Band,
+    band: Band | StudentBand,
     reference: NDArray[np.bool_],
     is_filter: NDArray[np.bool_],
     families: Sequence[str],
@@ -285,7 +315,7 @@ def _share(value: float, images: int) -> Share:
     return Share(value, low, high, images)
 
 
-def _curve(fit: Fit, band: Band, clean: Floats) -> tuple[CurvePoint, ...]:
+def _curve(fit: Fit, band: Band | StudentBand, clean: Floats) -> tuple[CurvePoint, ...]:
     inside = clean[(clean > 0) & (clean < 1)]
     across = np.linspace(inside.min(), inside.max(), CURVE_POINTS)
     if fit.breakpoint is not None:

@@ -11,6 +11,7 @@ from windtunnel import api
 from windtunnel.cli.options import AS_JSON, print_json, record_options
 from windtunnel.cli.printing import print_lines, print_table
 from windtunnel.core.errors import UserError
+from windtunnel.core.wording import counted
 from windtunnel.options import EffectiveRobustnessOptions
 from windtunnel.report.effective_robustness import (
     MODEL_HEADER,
@@ -52,6 +53,9 @@ def command(tables: tuple[str, ...], as_json: bool, as_csv: bool, **options: Any
             shown = shown_models(result)
             print_table(console, MODEL_HEADER, model_rows(shown))
             if len(shown) < len(result.models):
-                console.print(f"and {len(result.models) - len(shown):,} models between them (--csv)")
+                between = [model for model in result.models if model not in shown]
+                filters = sum(model.is_filter for model in between)
+                included = f", {counted(filters, 'filter network')} included" if filters else ""
+                console.print(f"and {len(between):,} models between them{included} (--csv)")
     if options["out"]:
         click.echo(options["out"], err=as_json or as_csv)

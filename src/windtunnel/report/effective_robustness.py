@@ -23,6 +23,8 @@ CSV_COLUMNS = (
     "shifted_setting", "clean_setting", "model", "family", "clean", "shifted", "fitted", "effective", "low",
     "high", "reference", "filter",
 )  # fmt: skip
+# Whether clean and shifted accuracies are over the same classes, in words.
+CLASSES = {"same": "matched", "different": "not matched", "unknown": "unknown"}
 # Models at each end of a table that is too long to show.
 ENDS_SHOWN = 8
 
@@ -69,7 +71,8 @@ def summary(result: EffectiveRobustness) -> str:
 def fit_text(result: EffectiveRobustness) -> str:
     """The fit as a formula, with its number of models and its error."""
     fit = result.fit
-    pieces = f"{fit.axis}(shifted) = {fit.intercept:.2f} + {fit.slope:.2f} {fit.axis}(clean)"
+    sign = "-" if fit.slope < 0 else "+"
+    pieces = f"{fit.axis}(shifted) = {fit.intercept:.2f} {sign} {abs(fit.slope):.2f} {fit.axis}(clean)"
     if fit.breakpoint is not None:
         pieces += f", slope {fit.slope + fit.bend:.2f} above a clean accuracy of {100 * fit.breakpoint:.1f} %"
     text = f"{pieces}; r = {fit.correlation:.3f}, {counted(fit.n, 'model')}, residuals {fit.error:.3f}"
@@ -79,9 +82,11 @@ def fit_text(result: EffectiveRobustness) -> str:
 def lines_of(result: EffectiveRobustness) -> list[tuple[str, str]]:
     """Labelled lines of one setting."""
     resampled = counted(result.families, "family", "families") if result.families else "models"
+    band = f"bootstrap over {resampled}" if result.is_resampled else "Student's band"
+    classes = CLASSES[result.shifted.classes]
     return [
-        ("shifted", f"{result.shifted.name}   clean {result.clean.name}   classes {result.shifted.classes}"),
-        ("fit", f"{fit_text(result)}; bootstrap over {resampled}"),
+        ("shifted", f"{result.shifted.name}   clean {result.clean.name}   classes {classes}"),
+        ("fit", f"{fit_text(result)}; {band}"),
         ("answer", summary(result)),
         *(("note", note) for note in result.notes),
     ]

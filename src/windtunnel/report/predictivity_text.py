@@ -7,10 +7,11 @@ import io
 from collections.abc import Sequence
 from dataclasses import fields
 
-from windtunnel.analysis.predictivity.controls import CLEAN_ACCURACY, Pair
+from windtunnel.analysis.predictivity.controls import BOTH_CLEAN_ACCURACIES, CLEAN_ACCURACY, Pair
 from windtunnel.analysis.predictivity.groups import MEAN, GroupCell, GroupTable
 from windtunnel.analysis.predictivity.measurement import Predictivity
 from windtunnel.core.wording import counted
+from windtunnel.report.effective_robustness import CLASSES
 
 PREDICTED_BY = "predicted by"
 PAIR_HEADER = (
@@ -23,7 +24,6 @@ FROM_CONTROL = "r from easiest condition alone [95 %]"
 GROUP_FACTS = (
     "mean r", "95 % interval", "r from clean alone", "partial r", "mean p-value", "permutation p",
 )  # fmt: skip
-CLASSES = {"same": "matched", "different": "not matched", "unknown": "unknown"}
 # A p-value below this is written as such.
 SMALLEST_P = 0.001
 
@@ -45,7 +45,7 @@ def p_text(p: float | None) -> str:
 
 def pair_header(pairs: Sequence[Pair]) -> list[str]:
     """The columns of `pair_rows`; the predictor has one only if there are several."""
-    has_clean = any(pair.given == CLEAN_ACCURACY for pair in pairs)
+    has_clean = any(pair.given in (CLEAN_ACCURACY, BOTH_CLEAN_ACCURACIES) for pair in pairs)
     return [
         FROM_CONTROL if name == FROM_CLEAN and not has_clean else name
         for name in PAIR_HEADER
@@ -82,7 +82,12 @@ def _partial_text(pair: Pair) -> str:
 def _family_text(pair: Pair) -> str:
     if pair.family_low is None or pair.family_high is None:
         return "one family only"
-    return f"{pair.family_low:.2f} to {pair.family_high:.2f} ({pair.family_left_out})"
+    ends = [f"{end:.2f}" for end in (pair.family_low, pair.family_high)]
+    if pair.r is not None:
+        # The family that changes r most gives the end that is farther from r.
+        farther = 0 if pair.r - pair.family_low > pair.family_high - pair.r else 1
+        ends[farther] += f" (without {pair.family_left_out})"
+    return " to ".join(ends)
 
 
 def summary_lines(found: Predictivity) -> list[tuple[str, str]]:
@@ -144,9 +149,10 @@ def pair_sentence(pair: Pair) -> str:
         verdict = f"so it predicts something beyond {pair.given}"
     else:
         verdict = f"so that beyond {pair.given} the relation is reversed"
+    pronoun = "them" if pair.given == BOTH_CLEAN_ACCURACIES else "it"
     return (
         f"{text[:1].upper()}{text[1:]} {pair.given[:1].upper()}{pair.given[1:]} alone would give "
-        f"{pair.from_clean:.2f}; with it held constant r = {remains}, {verdict}."
+        f"{pair.from_clean:.2f}; with {pronoun} held constant r = {remains}, {verdict}."
     )
 
 
@@ -211,4 +217,6 @@ def predictivity_csv(found: Predictivity) -> str:
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, tuple):
+        return "; ".join(value)
     return "" if value is None else value

@@ -18,16 +18,19 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from windtunnel.stats.bootstrap import REPLICATES, replicated_means
 from windtunnel.stats.intervals import CONFIDENCE, Groups
+from windtunnel.stats.line_band import line_band
 
 Axis = Literal["logit", "probit"]
 Floats = NDArray[np.float64]
 
 FEWEST = 3
-# Models on each side of a breakpoint, and the least share of models.
+# Models on each side of an estimated breakpoint, and the least share of models.
 FEWEST_PER_PIECE = 4
-SHARE_PER_PIECE = 0.05
+SHARE_PER_PIECE = 0.01
 # Breakpoints that are tried.
-BREAKPOINTS = 60
+BREAKPOINTS = 100
+# Fewer models are not resampled: many resamples would have two different ones, or one.
+FEWEST_BOOTSTRAPPED = 10
 # A determinant below this share of its largest possible value is rounding.
 ROUNDING = 1e-12
 
@@ -57,6 +60,8 @@ class Fit:
         breakpoint: the clean accuracy at which the second piece begins; None for one line.
         bend: the change of slope there.
         error: root mean square of the residuals on the axis.
+        at_search_limit: whether an estimated breakpoint is the lowest or highest that was tried, so that a
+            better one may lie beyond.
     """
 
     slope: float
@@ -68,6 +73,7 @@ class Fit:
     breakpoint: float | None = None
     bend: float = 0.0
     error: float = 0.0
+    at_search_limit: bool = False
 
     def axis_value(self, places: Floats) -> Floats:
         """The fit on the axis, at positions of clean accuracies on it."""
@@ -113,6 +119,26 @@ class Band:
         return low, high
 
 
+@dataclass(frozen=True)
+class StudentBand:
+    """The textbook's confidence band of a line through accuracies on an axis, for normal residuals.
+
+    Attributes:
+        x, y: clean and shifted accuracies on the axis.
+        axis: the axis of the fit.
+    """
+
+    x: Floats
+    y: Floats
+    axis: Axis
+
+    def ends(self, clean: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+        """The ends of the band at clean accuracies."""
+        _, _, *ends = line_band(self.x, self.y, confidence, on_axis(clean, self.axis))
+        low, high = (from_axis(np.array(end), self.axis) for end in ends)
+        return low, high
+
+
 def fit_accuracies(
     clean: Sequence[float] | Floats,
     shifted: Sequence[float] | Floats,
@@ -128,7 +154,8 @@ def fit_accuracies(
         axis: `logit` or `probit`.
         pieces: 1 for a line, 2 for two continuous pieces.
         breakpoint: the clean accuracy at which the second piece begins; None to choose the one with the least
-            squared residuals among 60 between the outer models.
+            squared residuals. The search leaves `models_per_piece` models or more on each side: 100 even steps
+            on the axis, then 100 between the neighbours of the best.
     """
     x, y, kept = usable(clean, shifted, axis)
     if len(x) < FEWEST or not x.std() or not y.std():
@@ -138,6 +165,10 @@ def fit_accuracies(
     if knots is None:
         return None
     coefficients, squares, places = _solved(_moment_columns(x, y, knots).mean(axis=0)[None], knots)
+    place, last = int(places[0]), len(knots) - 1
+    if last:
+        knots = np.linspace(knots[max(0, place - 1)], knots[min(last, place + 1)], BREAKPOINTS)
+        coefficients, squares, places = _solved(_moment_columns(x, y, knots).mean(axis=0)[None], knots)
     intercept, slope, bend = map(float, coefficients[0])
     found = float(from_axis(float(knots[places[0]]), axis)) if pieces == 2 else None
     if breakpoint is not None and pieces == 2:
@@ -152,7 +183,13 @@ def fit_accuracies(
         found,
         bend,
         math.sqrt(max(0.0, float(squares[0]))),
+        bool(last) and place in (0, last) and int(places[0]) == (BREAKPOINTS - 1 if place else 0),
     )
+
+
+def models_per_piece(models: int) -> int:
+    """The least number of models on each side of an estimated breakpoint: 1 % of them, at least 4."""
+    return max(FEWEST_PER_PIECE, math.ceil(SHARE_PER_PIECE * models))
 
 
 def fit_band(
@@ -184,6 +221,12 @@ def fit_band(
     return Band(coefficients[fitted], knots[places][fitted], axis)
 
 
+def student_band(clean: Floats, shifted: Floats, *, axis: Axis = "logit") -> StudentBand:
+    """The band of a line over few models, whose resamples often have no more than two different ones."""
+    x, y, _ = usable(clean, shifted, axis)
+    return StudentBand(x, y, axis)
+
+
 def usable(
     clean: Sequence[float] | Floats, shifted: Sequence[float] | Floats, axis: Axis
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -198,7 +241,7 @@ def _knots(x: Floats, pieces: int, breakpoint: float | None, axis: Axis) -> Floa
     if pieces == 1:
         return np.array([np.inf])
     ordered = np.sort(x)
-    per_piece = max(FEWEST_PER_PIECE, math.ceil(SHARE_PER_PIECE * len(x)))
+    per_piece = models_per_piece(len(x))
     if breakpoint is not None:
         knot = float(on_axis(breakpoint, axis))
         return np.array([knot]) if ordered[1] < knot < ordered[-2] else None

@@ -13,16 +13,16 @@ POINTS = 40
 
 
 def line_band(
-    x: Floats, y: Floats, confidence: float = CONFIDENCE
+    x: Floats, y: Floats, confidence: float = CONFIDENCE, at: Floats | None = None
 ) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Positions, the line at them, and the ends of its pointwise confidence band.
+    """Positions (`at`, or 40 between the outer ones), the line at them, and its pointwise confidence band.
 
     a + b x -+ t s sqrt(1/n + (x - mean)^2 / sum (x_i - mean)^2), s^2 = sum of squared residuals / (n - 2).
     """
     away = x - x.mean()
     squares = float((away**2).sum())
     slope = float((away * y).sum()) / squares
-    grid = np.linspace(x.min(), x.max(), POINTS)
+    grid = np.linspace(x.min(), x.max(), POINTS) if at is None else at
     middle = y.mean() + slope * (grid - x.mean())
     residual = float(((y - y.mean() - slope * away) ** 2).sum()) / (len(x) - 2)
     width = np.sqrt(residual * (1 / len(x) + (grid - x.mean()) ** 2 / squares))

@@ -24,8 +24,9 @@ from windtunnel.stats.intervals import Groups
 
 # Models that remain when a family is left out.
 FEWEST_LEFT = 4
-# What is held constant if it is known.
+# What is held constant: one column of clean accuracies, or those of predictor and target if they differ.
 CLEAN_ACCURACY = "clean accuracy"
+BOTH_CLEAN_ACCURACIES = "the two clean accuracies"
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class Pair:
         models: number of models.
         kind: what is correlated, such as `drops` or `errors`.
         r, p: Pearson's correlation and its p-value for independent models.
-        low, high: 95 % bootstrap interval over models or families.
+        low, high: 95 % interval: bootstrap over models or families; Fisher's for fewer than 10 models.
         spearman: Spearman's rank correlation.
-        given: what the partial correlation holds constant, such as `clean accuracy`.
+        given: what the partial correlation holds constant: `clean accuracy`, `the two clean accuracies` or
+            `accuracy on fog:1`.
+        held_constant: its columns: the target's clean accuracy, and the predictor's if it is another one.
         partial, partial_p: partial correlation and its p-value.
-        partial_low, partial_high: its bootstrap interval.
+        partial_low, partial_high: its interval.
         from_clean: r expected if the two shared nothing but what `given` explains.
         from_clean_low, from_clean_high: the middle 95 % of r when the rest is shuffled.
         from_clean_p: two-sided permutation p-value of r: twice the share of shuffles beyond it.
@@ -62,6 +65,7 @@ class Pair:
     high: float | None
     spearman: float | None
     given: str
+    held_constant: tuple[str, ...]
     partial: float | None
     partial_p: float | None
     partial_low: float | None
@@ -107,7 +111,7 @@ def measure_pair(
     models = len(x.values)
     found = pearson(x.values, y.values)
     ranks = spearman(x.values, y.values)
-    given_name, given = _given(x, y, stand_in)
+    given_name, held_constant, given = _given(x, y, stand_in)
     partial = None if given is None else partial_correlation(x.values, y.values, given)
     low = high = partial_low = partial_high = expected = None
     spread: tuple[float | None, float | None, float | None] = (None, None, None)
@@ -115,7 +119,9 @@ def measure_pair(
         low, high = correlation_interval(found.r, _replicates(x, y, None, groups, seed), models, groups)
     if found and partial and given is not None:
         replicates = _replicates(x, y, given, groups, seed)
-        partial_low, partial_high = correlation_interval(partial.r, replicates, models, groups)
+        partial_low, partial_high = correlation_interval(
+            partial.r, replicates, models, groups, given.shape[1]
+        )
         expected = correlation_without_partial(x.values, y.values, given)
         spread = _permuted(x, y, given, found.r, seed)
     family_low, family_high, family = _leave_one_family_out(
@@ -132,6 +138,7 @@ def measure_pair(
         high=high,
         spearman=ranks.r if ranks else None,
         given=given_name,
+        held_constant=held_constant,
         partial=partial.r if partial else None,
         partial_p=partial.p if partial else None,
         partial_low=partial_low,
@@ -148,14 +155,17 @@ def measure_pair(
     )
 
 
-def _given(x: Vector, y: Vector, stand_in: tuple[str, Floats] | None) -> tuple[str, Floats | None]:
-    """What is held constant: the clean accuracies of both, or the stand-in for them."""
-    cleans = [vector.clean for vector in (x, y) if vector.clean is not None]
+def _given(
+    x: Vector, y: Vector, stand_in: tuple[str, Floats] | None
+) -> tuple[str, tuple[str, ...], Floats | None]:
+    """What is held constant, its columns and values: the clean accuracies of both, or their stand-in."""
+    cleans = {vector.clean_name: vector.clean for vector in (y, x) if vector.clean is not None}
     if cleans:
-        return CLEAN_ACCURACY, np.stack(cleans, axis=1)
+        name = CLEAN_ACCURACY if len(cleans) == 1 else BOTH_CLEAN_ACCURACIES
+        return name, tuple(cleans), np.stack(list(cleans.values()), axis=1)
     if stand_in is not None and stand_in[0]:
-        return f"accuracy on {stand_in[0]}", stand_in[1][:, None]
-    return "", None
+        return f"accuracy on {stand_in[0]}", (stand_in[0],), stand_in[1][:, None]
+    return "", (), None
 
 
 def _replicates(x: Vector, y: Vector, given: Floats | None, groups: Groups, seed: int) -> Floats:

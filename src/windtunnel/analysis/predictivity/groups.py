@@ -198,6 +198,12 @@ class _CleanControls:
         self, vectors: Sequence[Vector], targets: Sequence[Vector], groups: Groups, seed: int
     ) -> None:
         self._models, self._groups = len(targets[0].values), groups
+        # Clean accuracies of the benchmark and of the target.
+        self._controls = max(
+            len({one.clean_name for one in (vector, target) if one.clean_name})
+            for vector in vectors
+            for target in targets
+        )
         self._explained: list[float | None] = []
         self._partial: list[float | None] = []
         self._replicates: list[Floats] = []
@@ -217,7 +223,7 @@ class _CleanControls:
         if value is None:
             return None, None, None
         draws = np.mean([self._replicates[place] for place in places], axis=0)
-        return value, *correlation_interval(value, draws, self._models, self._groups)
+        return value, *correlation_interval(value, draws, self._models, self._groups, self._controls)
 
 
 def _given_clean(

@@ -13,14 +13,14 @@ from windtunnel.analysis.model_tables.filter_models import FilterModels, filter_
 from windtunnel.analysis.model_tables.reading import FEWEST_MODELS
 from windtunnel.analysis.model_tables.table import Classes, ModelTable
 from windtunnel.analysis.predictivity.benchmarks import Benchmark
-from windtunnel.analysis.predictivity.controls import Pair, measure_pair
+from windtunnel.analysis.predictivity.controls import BOTH_CLEAN_ACCURACIES, Pair, measure_pair
 from windtunnel.analysis.predictivity.groups import GroupTable, group_tables
 from windtunnel.analysis.predictivity.question import Question
 from windtunnel.analysis.predictivity.vectors import Vector, stand_in, vector_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted, listed
-from windtunnel.stats.correlation import varies
+from windtunnel.stats.correlation import is_fishers, varies
 from windtunnel.stats.intervals import wilson
 
 # Fewer families give intervals that are too narrow.
@@ -101,7 +101,7 @@ def measure_predictivity(
     family_names = rows.families(by or _declared_family(rows))
     groups = np.unique(family_names, return_inverse=True)[1] if by else None
     notes = [*table.notes, *(note for setting in settings for note in setting.notes), *filters.notes]
-    if missing := int((~complete).sum()):
+    if missing := int((~complete & ~filters.marked).sum()):
         notes.append(f"{counted(missing, 'model')} without one of the accuracies left out.")
     predictors = [vector_of(rows, benchmark) for benchmark in question.predictors]
     targets = [vector_of(rows, benchmark) for benchmark in question.targets]
@@ -143,7 +143,7 @@ def measure_predictivity(
         else []
     )
     families = len(set(family_names)) if by else 0
-    notes += _notes(question, targets, pairs, len(asked), by, families, span, comparable)
+    notes += _notes(question, targets, pairs, len(asked), len(rows.models), by, families, span, comparable)
     return Predictivity(
         question,
         rows,
@@ -250,11 +250,24 @@ def _comparable(rows: ModelTable, name: str) -> tuple[bool | None, tuple[float, 
     return lows[0][1] >= lows[1][0], span
 
 
+def _control_notes(pairs: Sequence[Pair]) -> list[str]:
+    """Which columns are held constant where predictor and target have different clean accuracies."""
+    controls = {
+        (pair.target, pair.held_constant): None for pair in pairs if pair.given == BOTH_CLEAN_ACCURACIES
+    }
+    return [
+        f"{target}: partial r and r from clean alone hold two clean accuracies constant, the target's "
+        f"({own}) and the predictor's ({predictors})."
+        for target, (own, predictors) in controls
+    ]
+
+
 def _notes(
     question: Question,
     targets: Sequence[Vector],
     pairs: Sequence[Pair],
     asked: int,
+    models: int,
     by: str,
     families: int,
     span: tuple[float, float] | None,
@@ -278,6 +291,7 @@ def _notes(
             "Clean accuracies of some sets are over other classes than the shifted ones: their drops mix the "
             "shift with an easier choice of classes."
         )
+    notes += _control_notes(pairs)
     if asked > MOST_PAIRS:
         notes.append(
             f"{asked:,} pairs of benchmark and natural set: only groups are listed. The best single "
@@ -297,6 +311,14 @@ def _notes(
         notes.append(
             f"{counted(families, 'family', 'families')}: intervals over fewer than {FEW_FAMILIES} are "
             "unreliable, and [-1, 1] over fewer than 3."
+        )
+    controls = max((len(pair.held_constant) for pair in pairs), default=0)
+    if not by and is_fishers(models, None, controls):
+        which = "intervals of r and of partial r" if is_fishers(models) else "intervals of partial r"
+        none = " [-1.00, 1.00] means too few models for an interval." if models - controls <= 3 else ""
+        notes.append(
+            f"{counted(models, 'model')} are too few for a bootstrap: {which} are Fisher's, for values with "
+            f"a normal distribution.{none}"
         )
     if question.mode == "leave-one-out":
         notes.append("No synthetic benchmark is named: each target is predicted by the mean of the others.")

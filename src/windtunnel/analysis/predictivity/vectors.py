@@ -24,12 +24,14 @@ class Vector:
         kind: which of the three.
         clean: mean clean accuracy over its settings; None unless it is a drop.
         shifted: mean accuracy over its settings; None for scores.
+        clean_name: the column of clean accuracies, or `mean of A, B, B` for settings with different ones.
     """
 
     values: Floats
     kind: Kind
     clean: Floats | None
     shifted: Floats | None
+    clean_name: str = ""
 
 
 def vector_of(table: ModelTable, benchmark: Benchmark) -> Vector:
@@ -54,7 +56,10 @@ def vector_of(table: ModelTable, benchmark: Benchmark) -> Vector:
         if len(set(cleans)) == 1
         else np.asarray(table.values[:, cleans].mean(axis=1), np.float64)
     )
-    return Vector(clean - shifted, "drop", clean, shifted)
+    names = list(dict.fromkeys(setting.clean for setting in settings))
+    if len(names) > 1:
+        names = [f"mean of {', '.join(setting.clean for setting in settings)}"]
+    return Vector(clean - shifted, "drop", clean, shifted, names[0])
 
 
 def stand_in(table: ModelTable, predictor: Benchmark, target: Benchmark) -> str:
