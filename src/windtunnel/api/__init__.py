@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from windtunnel.api.comparing import gate as gate
     from windtunnel.api.comparing import omitted_slices as omitted_slices
     from windtunnel.api.comparing import slices as slices
+    from windtunnel.api.curating import project_status as project_status
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from windtunnel.api.units import make_gallery as make_gallery
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
+    from windtunnel.curate.status import ProjectStatus as ProjectStatus
     from windtunnel.data.inspection import Inspection as Inspection
     from windtunnel.engine.cost import storage_bytes as storage_bytes
     from windtunnel.engine.estimate import Expected as Expected
@@ -125,6 +127,7 @@ _NAMES = {
         "write_study_page",
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
+    "windtunnel.api.curating": ("project_status",),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
@@ -160,6 +163,7 @@ _NAMES = {
         "show",
         "warmup",
     ),
+    "windtunnel.curate.status": ("ProjectStatus",),
     "windtunnel.data.inspection": ("Inspection",),
     "windtunnel.engine.cost": ("storage_bytes",),
     "windtunnel.engine.estimate": ("Expected",),
