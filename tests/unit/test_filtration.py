@@ -74,7 +74,7 @@ def brute_force(pool, rules):
         queue.setdefault((candidate.label, chosen[0]), []).append((single(first), candidate.id))
     for waiting in queue.values():
         for place, (_, id_) in enumerate(sorted(waiting)):
-            stage[id_] = "over_cap" if rules.pair_cap and place >= rules.pair_cap else "shortlist"
+            stage[id_] = "over_cap" if rules.pair_cap and place >= rules.pair_cap else "shortlisted"
     return stage
 
 
@@ -130,14 +130,14 @@ def one(id_, label, predicted=1, true=0.0, *, confidence=0.9, odd=None):
 def test_one_right_crop_drops_a_candidate():
     pool = [one("a", 0), one("b", 0, odd=(9, 0, 0.1))]
     result = filtered(pool, 1, FilterRules())
-    assert [STAGES[place] for place in result.stage] == ["shortlist", "correct"]
+    assert [STAGES[place] for place in result.stage] == ["shortlisted", "correct"]
     assert result.view[1] == 9
 
 
 def test_exactly_15_per_cent_is_kept_and_more_is_dropped():
     pool = [one("a", 0, true=0.15), one("b", 0, odd=(3, 1, 0.1501))]
     result = filtered(pool, 1, FilterRules())
-    assert [STAGES[place] for place in result.stage] == ["shortlist", "confident"]
+    assert [STAGES[place] for place in result.stage] == ["shortlisted", "confident"]
     assert result.view[1] == 3
 
 

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.filtering import candidate_audit as candidate_audit
+    from windtunnel.api.filtering import filter_hard as filter_hard
     from windtunnel.api.inspecting import distance as distance
     from windtunnel.api.inspecting import inspect_dataset as inspect_dataset
     from windtunnel.api.labelling import ImagenetMap as ImagenetMap
@@ -130,6 +132,7 @@ _NAMES = {
     "windtunnel.api.curating": ("project_status",),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
+    "windtunnel.api.filtering": ("candidate_audit", "filter_hard"),
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),

@@ -33,6 +33,8 @@ def click_option(field: Field) -> Decorator:
         about["type"] = click.Choice(field.choices)
     elif field.kind == "number":
         about["type"] = int if field.minimum is None else click.IntRange(min=field.minimum)
+    elif field.kind == "decimal":
+        about["type"] = float
     if field.kind == "flag":
         about["is_flag"] = True
     elif field.kind == "texts":

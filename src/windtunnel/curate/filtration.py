@@ -5,7 +5,7 @@ The steps of ImageNet-A, on arrays of predictions (candidates x models x crops):
 1. `correct`: any crop of any model is classified correctly.
 2. `confident`: any crop of any model gives the true class more than 15 % confidence.
 3. `over_cap`: its confusion (true class, predicted class) has 15 candidates that rank before it.
-4. `shortlist`: all others.
+4. `shortlisted`: all others.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.candidates import SHORTLISTED
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.option_names import option
 
 CORRECT, CONFIDENT, OVER_CAP, SHORTLIST = range(4)
-STAGES = ("correct", "confident", "over_cap", "shortlist")
+STAGES = ("correct", "confident", "over_cap", SHORTLISTED)
 
 # The crop of the first model, or the crop of any model that is most confident in its prediction.
 PairFrom = Literal["centre", "most-confident"]
@@ -174,7 +175,7 @@ def filter_candidates(
 def _pair_ranks(
     ids: NDArray[np.object_], labels: Integers, pair_class: Integers, key: Floats
 ) -> tuple[Integers, Integers]:
-    """The rank of each candidate in its confusion, by key and then by id, from 1; and the confusion's size."""
+    """The rank of each candidate in its confusion, by key and then by id, from 1; and the pair's size."""
     if not len(ids):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     by_id = np.empty(len(ids), np.int64)
