@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,12 @@ def record_options(record: type[Options], without: Sequence[str] = ()) -> Decora
         return function
 
     return decorate
+
+
+def with_workers(given: dict[str, Any]) -> dict[str, Any]:
+    """Typed options with one worker per processor core, if neither workers nor an executor are given."""
+    automatic = given["workers"] is None and given["executor"] is None
+    return given | {"workers": os.cpu_count()} if automatic else given
 
 
 INCLUDE = click.option(

@@ -1,5 +1,6 @@
 """Options records: one per verb, shared by the Python API, the command line and run files."""
 
+from windtunnel.options.collect import CollectOptions as CollectOptions
 from windtunnel.options.curation import HardOptions as HardOptions
 from windtunnel.options.curation import OodOptions as OodOptions
 from windtunnel.options.curation import TransferOptions as TransferOptions

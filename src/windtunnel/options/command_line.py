@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windtunnel.core.option_names import Value, spelled, spelled_by
+from windtunnel.options.collect import CollectOptions
 from windtunnel.options.curation import HardOptions, OodOptions, TransferOptions
 from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
@@ -28,6 +29,7 @@ RECORDS = (
     HardOptions,
     OodOptions,
     TransferOptions,
+    CollectOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {

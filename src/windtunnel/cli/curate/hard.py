@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, print_json, record_options
+from windtunnel.cli.options import AS_JSON, print_json, record_options, with_workers
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted, listed
@@ -43,7 +43,7 @@ def command(project: str, models: tuple[str, ...], as_json: bool, **options: Any
       windtunnel curate hard my-project --filter a.onnx --filter b.onnx --classes 200.txt
     """
     with Bar(Console(stderr=True), "predicting crops") as bar:
-        step = api.filter_hard(project, models, HardOptions(**options), progress=bar)
+        step = api.filter_hard(project, models, HardOptions(**with_workers(options)), progress=bar)
     if as_json:
         print_json({"recipe": step.recipe, "summary": step.summary})
     else:
