@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.progress import Progress, silent
-from windtunnel.curate import audit_text, hard
+from windtunnel.curate import audit_text, hard, ood, transfer
 from windtunnel.curate.project import Project, StepRecord, open_project
 from windtunnel.engine.executors import WorkerOptions, Workers, checked_executor, python_workers
-from windtunnel.options import HardOptions
+from windtunnel.options import HardOptions, OodOptions, TransferOptions
 from windtunnel.suites.inclusion import include_files
 
 
@@ -44,6 +44,54 @@ def filter_hard(
     include_files(options.include)
     opened = open_project(project)
     return hard.filter_hard(opened, models, options, _workers(options, opened), progress)
+
+
+def select_ood(
+    project: str | Path,
+    models: Sequence[Any],
+    options: OodOptions = OodOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> StepRecord:
+    """Shortlist candidates of other classes that models are confident about, as for ImageNet-O.
+
+    Every candidate gets a row in `audit/ood.parquet`. The arguments are those of `filter_hard`; see
+    `windtunnel.options.OodOptions` for the options.
+    """
+    options = options.with_changes(changes)
+    include_files(options.include)
+    opened = open_project(project)
+    return ood.select_ood(opened, models, options, _workers(options, opened), progress)
+
+
+def measure_transfer(
+    project: str | Path,
+    models: Sequence[Any],
+    options: TransferOptions = TransferOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> StepRecord:
+    """Measure how hard a shortlist is for models that did not filter it.
+
+    Their accuracy is measured on the shortlist of `filter_hard`, on as many random candidates, and on the
+    candidates whose centre crop every filter model misclassifies, with 95 % intervals.
+
+    Args:
+        project: the project's folder.
+        models: held-out models; a filter model is refused.
+        options: see `windtunnel.options.TransferOptions`.
+        progress: counts candidates, once for each model.
+        changes: single options by name, such as `seed=3`; they override `options`.
+
+    Returns:
+        The step; `summary["accuracies"]` has a row for each model and group.
+    """
+    options = options.with_changes(changes)
+    include_files(options.include)
+    opened = open_project(project)
+    return transfer.measure_transfer(opened, models, options, _workers(options, opened), progress)
 
 
 def candidate_audit(project: str | Path, candidate: str) -> list[tuple[str, str]]:
