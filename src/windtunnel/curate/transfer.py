@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -31,7 +31,9 @@ GROUPS = {
     "random": "as many random candidates",
     "plain_errors": "candidates whose centre crop every filter model misclassifies",
 }
-FILTER_NOTE = "filter model: its accuracy is low by construction"
+FILTER_NOTE = "filter model"
+# The filter models misclassify all candidates of these groups.
+BY_CONSTRUCTION = ("shortlist", "plain_errors")
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,12 @@ def _filter_accuracies(
         name = f"model{number}_predicted"
         rows = audit.select(["id", "label", name]).to_pylist()
         right = {row["id"]: row[name][CENTRE] == row["label"] for row in rows if row[name] is not None}
-        results += _accuracies(model["name"], FILTER_NOTE, groups, right)
+        results += [
+            replace(result, note=f"{FILTER_NOTE}: 0 by construction")
+            if result.group in BY_CONSTRUCTION
+            else result
+            for result in _accuracies(model["name"], FILTER_NOTE, groups, right)
+        ]
     return results
 
 
