@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from windtunnel.api.comparing import omitted_slices as omitted_slices
     from windtunnel.api.comparing import slices as slices
     from windtunnel.api.curating import collect_candidates as collect_candidates
+    from windtunnel.api.curating import export_set as export_set
     from windtunnel.api.curating import project_status as project_status
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from windtunnel.api.units import make_gallery as make_gallery
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
+    from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
     from windtunnel.data.inspection import Inspection as Inspection
     from windtunnel.engine.cost import storage_bytes as storage_bytes
@@ -132,7 +134,7 @@ _NAMES = {
         "write_study_page",
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
-    "windtunnel.api.curating": ("collect_candidates", "project_status"),
+    "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": ("candidate_audit", "filter_hard", "measure_transfer", "select_ood"),
@@ -169,6 +171,7 @@ _NAMES = {
         "show",
         "warmup",
     ),
+    "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.status": ("ProjectStatus",),
     "windtunnel.data.inspection": ("Inspection",),
     "windtunnel.engine.cost": ("storage_bytes",),

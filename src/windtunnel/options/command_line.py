@@ -8,6 +8,7 @@ from windtunnel.options.curation import HardOptions, OodOptions, TransferOptions
 from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
+from windtunnel.options.export import ExportOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
@@ -30,6 +31,7 @@ RECORDS = (
     OodOptions,
     TransferOptions,
     CollectOptions,
+    ExportOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {
