@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Progress, silent
 from windtunnel.curate import audit_text, hard, ood, transfer
 from windtunnel.curate.project import Project, StepRecord, open_project
 from windtunnel.engine.executors import WorkerOptions, Workers, checked_executor, python_workers
 from windtunnel.options import HardOptions, OodOptions, TransferOptions
+from windtunnel.report.curation import render_curation
+from windtunnel.store.atomic_files import write_whole
 from windtunnel.suites.inclusion import include_files
 
 
@@ -102,6 +105,23 @@ def candidate_audit(project: str | Path, candidate: str) -> list[tuple[str, str]
         candidate: its id, or the beginning of it.
     """
     return audit_text.candidate_audit(open_project(project), candidate)
+
+
+def write_project_page(project: str | Path, out: str | Path | None = None) -> Path:
+    """Write the HTML page of a filtered project, and return its path.
+
+    Args:
+        project: the project's folder.
+        out: the file; default: `report.html` in the project.
+    """
+    opened = open_project(project)
+    file = Path(out) if out is not None else opened.folder / "report.html"
+    page = render_curation(opened)
+    try:
+        write_whole(file, page.encode())
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror or error}; give another file.") from error
+    return file
 
 
 def _workers(options: WorkerOptions, project: Project) -> Workers:

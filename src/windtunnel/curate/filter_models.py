@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, LabelSpace, Projection
+from windtunnel.core.labels import IMAGENET_1K, Projection
 from windtunnel.core.locations import Location
 from windtunnel.core.records import ModelRecipe, Record
 from windtunnel.curate.candidate_images import CandidateImages
@@ -22,7 +22,7 @@ from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.engine.recipe import model_recipe
 from windtunnel.models import Model, ModelSource, load_model
-from windtunnel.published.imagenet import imagenet_1k, imagenet_names
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.tasks.classification.data_labels import data_space
 from windtunnel.tasks.classification.label_mapping import map_labels
 
@@ -148,9 +148,3 @@ def class_lines(file: str | Path | None, labels: Sequence[str]) -> list[str]:
     except (OSError, UnicodeDecodeError):
         return []  # reported where the classes are read
     return [line.strip() for line in lines if line.strip()]
-
-
-def display_name(space: LabelSpace, name: str) -> str:
-    """A class for readers: WordNet ids of ImageNet-1k with their names."""
-    names = imagenet_names()
-    return f"{names[name]} ({name})" if space.name == IMAGENET_1K and name in names else name
