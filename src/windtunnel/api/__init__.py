@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from windtunnel.api.comparing import gate as gate
     from windtunnel.api.comparing import omitted_slices as omitted_slices
     from windtunnel.api.comparing import slices as slices
+    from windtunnel.api.curating import collect_candidates as collect_candidates
     from windtunnel.api.curating import project_status as project_status
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
@@ -127,7 +128,7 @@ _NAMES = {
         "write_study_page",
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
-    "windtunnel.api.curating": ("project_status",),
+    "windtunnel.api.curating": ("collect_candidates", "project_status"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),

@@ -3,10 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from windtunnel.curate.project import open_project
+from windtunnel.core.progress import Progress, silent
+from windtunnel.curate.collect import collect
+from windtunnel.curate.project import Project, StepRecord, open_project
 from windtunnel.curate.status import ProjectStatus
 from windtunnel.curate.status import project_status as _status_of
+from windtunnel.options import CollectOptions
+
+
+def collect_candidates(
+    table: str | Path,
+    project: str | Path,
+    options: CollectOptions = CollectOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> StepRecord:
+    """Store the images of a table of URLs or files, or of a dataset, as candidates of a project.
+
+    Args:
+        table: a CSV file with a column `url` or `file`, or a dataset.
+        project: the project's folder; it is created if there is none.
+        options: rate, limits and other options; see `windtunnel.options.CollectOptions`.
+        progress: counts rows.
+        changes: single options by name, such as `rate="30/min"`; they override `options`.
+
+    Returns:
+        The finished step; its summary counts the rows by status.
+    """
+    return collect(Project(Path(project)), table, options.with_changes(changes), progress)
 
 
 def project_status(project: str | Path) -> ProjectStatus:

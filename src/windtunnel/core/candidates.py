@@ -7,9 +7,16 @@ from typing import Literal
 
 # weak: from a tag or a folder; propagated: copied from another frame; confirmed: by a person.
 LabelStatus = Literal["weak", "propagated", "confirmed"]
-# ok: stored; all others are not stored, and `reason` says why.
+# ok: stored; of all others `reason` says why not. The content of a duplicate is another candidate's.
 CandidateStatus = Literal[
-    "ok", "duplicate", "unlabelled", "refused", "unreachable", "too_large", "not_an_image"
+    "ok",
+    "duplicate",
+    "unlabelled",
+    "refused",
+    "unreachable",
+    "too_large",
+    "too_small",
+    "not_an_image",
 ]
 
 # The stage, in audits, of candidates that passed every stage of a step.

@@ -7,7 +7,6 @@ atomically, and stores its recipe last: the same recipe on the same inputs is no
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import named_files_digest
 from windtunnel.core.records import Record, RecordError, read_record
+from windtunnel.data import content_hash
 from windtunnel.store.atomic_files import create_file, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
@@ -123,7 +123,7 @@ class Project(RecipeFolder):
 
     def add_media(self, content: bytes, suffix: str) -> tuple[str, str]:
         """Store an image under its content hash; returns the hash and the path in the project."""
-        name = content_id(content)
+        name = content_hash(content)
         relative = f"{MEDIA_FOLDER}/{name[:2]}/{name}{suffix}"
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ class Project(RecipeFolder):
             raise UserError(
                 f"{path} cannot be read: {error.strerror or error}; restore it, or collect again."
             ) from error
-        if content_id(content) != candidate.id:
+        if content_hash(content) != candidate.id:
             raise UserError(f"{path} was changed after it was collected; restore it from a copy.")
         return content
 
@@ -210,11 +210,6 @@ def open_project(path: str | Path) -> Project:
         )
     project.read_recipe_file()
     return project
-
-
-def content_id(content: bytes) -> str:
-    """The id of a candidate: 128 bits of BLAKE2b over its bytes."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def read_table(file: Path) -> pa.Table:

@@ -1,5 +1,6 @@
 """Options records: one per verb, shared by the Python API, the command line and run files."""
 
+from windtunnel.options.collect import CollectOptions as CollectOptions
 from windtunnel.options.distance import DistanceOptions as DistanceOptions
 from windtunnel.options.doctor import DoctorOptions as DoctorOptions
 from windtunnel.options.explain import ExplainOptions as ExplainOptions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windtunnel.core.option_names import Value, spelled, spelled_by
+from windtunnel.options.collect import CollectOptions
 from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
@@ -24,6 +25,7 @@ RECORDS = (
     ShowOptions,
     PredictivityOptions,
     EffectiveRobustnessOptions,
+    CollectOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {
