@@ -72,7 +72,8 @@ def compare_frames(first: Image, second: Image) -> FramePair:
         second = cv2.resize(second, (width, height), interpolation=cv2.INTER_AREA)
     blocks = (max(1, width // BLOCK), max(1, height // BLOCK))
     block_means = [
-        cv2.resize(image, blocks, interpolation=cv2.INTER_AREA).astype(np.float32) for image in (first, second)
+        cv2.resize(image, blocks, interpolation=cv2.INTER_AREA).astype(np.float32)
+        for image in (first, second)
     ]
     return FramePair(
         identical,

@@ -50,7 +50,30 @@ STEP = "video"
 VERSION = 1
 # Files that are read from a folder of videos.
 SUFFIXES = frozenset(
-    ".3gp .asf .avi .flv .gif .h264 .ivf .m2ts .m4v .mj2 .mkv .mov .mp4 .mpeg .mpg .mts .mxf .nut .ogv .ts .webm .wmv".split()
+    [
+        ".3gp",
+        ".asf",
+        ".avi",
+        ".flv",
+        ".gif",
+        ".h264",
+        ".ivf",
+        ".m2ts",
+        ".m4v",
+        ".mj2",
+        ".mkv",
+        ".mov",
+        ".mp4",
+        ".mpeg",
+        ".mpg",
+        ".mts",
+        ".mxf",
+        ".nut",
+        ".ogv",
+        ".ts",
+        ".webm",
+        ".wmv",
+    ]
 )
 # The longest name of a video in exports, before its id.
 MAX_NAME = 48
@@ -102,7 +125,9 @@ class VideoJob:
     @property
     def needs(self) -> Needs:
         """The videos and the project's folder."""
-        return Needs(inputs=self.inputs, output=self.project.absolute(), versions={"av": installed_version("av")})
+        return Needs(
+            inputs=self.inputs, output=self.project.absolute(), versions={"av": installed_version("av")}
+        )
 
     def begin(self) -> ItemFunction[VideoItem]:
         """A function that does one video."""
@@ -259,7 +284,9 @@ def frame_sets_of(project: Project, item: VideoItem, sampling: Sampling) -> Vide
         times = np.array([frame.time for frame in video.frames])
         table = None if item.segments is None else labels_of_frames(item.segments, times)
         if table is not None and not table:
-            reason = "no segment of the table is in the video" if item.segments else "the table has no row for it"
+            reason = (
+                "no segment of the table is in the video" if item.segments else "the table has no row for it"
+            )
             return VideoPart(dataclasses.replace(row, status="unlabelled", reason=reason))
         windows = sample_windows(times, table, sampling, item.id)
         frames = _stored_frames(project, item, video, windows, table)

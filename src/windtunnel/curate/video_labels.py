@@ -143,7 +143,9 @@ def _box(row: Mapping[str, Any], labels: tuple[str, ...], where: str) -> Box | N
     except ValueError:
         x1 = y1 = x2 = y2 = math.nan
     if not (0 <= x1 < x2 < math.inf and 0 <= y1 < y2 < math.inf):
-        given = ", ".join(f"{name}={cell or 'nothing'}" for name, cell in zip(BOX_COLUMNS, cells, strict=True))
+        given = ", ".join(
+            f"{name}={cell or 'nothing'}" for name, cell in zip(BOX_COLUMNS, cells, strict=True)
+        )
         raise UserError(f"{where} has the box {given}; give all four in pixels, with x1 < x2 and y1 < y2.")
     if len(labels) > 1:
         raise UserError(f"{where} has a box and {len(labels)} labels; write one row for each label.")

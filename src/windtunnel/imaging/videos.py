@@ -245,7 +245,10 @@ def _check_size(width: int, height: int) -> None:
 
 
 def frame_times(
-    stamps: Sequence[tuple[int | None, int | None]], time_base: Fraction, start: Fraction | None, rate: Fraction
+    stamps: Sequence[tuple[int | None, int | None]],
+    time_base: Fraction,
+    start: Fraction | None,
+    rate: Fraction,
 ) -> list[FrameTime]:
     """The times of frames in the order of presentation, always increasing.
 
@@ -389,7 +392,9 @@ def _opened(path: Path) -> Iterator[_Video]:
         with path.open("rb") as file, av.open(file, options=options) as container:
             yield _Video(container, av)
     except av.FFmpegError as error:
-        raise VideoError("unreadable", f"no known video container, or a damaged one: {error.strerror}") from error
+        raise VideoError(
+            "unreadable", f"no known video container, or a damaged one: {error.strerror}"
+        ) from error
     except OSError as error:
         raise VideoError("unreadable", f"{error.strerror or error}") from error
 
