@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from windtunnel.api.curating import project_status as project_status
     from windtunnel.api.curating_videos import export_frame_sets as export_frame_sets
     from windtunnel.api.curating_videos import make_frame_sets as make_frame_sets
+    from windtunnel.api.curating_videos import prepare_frame_sets as prepare_frame_sets
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
@@ -133,7 +134,7 @@ _NAMES = {
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
     "windtunnel.api.curating": ("collect_candidates", "project_status"),
-    "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets"),
+    "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),

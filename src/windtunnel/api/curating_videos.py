@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.extras import load_extra
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import seconds_in
@@ -17,8 +19,8 @@ from windtunnel.curate.frame_set_export import export_frame_sets as _export
 from windtunnel.curate.project import Project, open_project
 from windtunnel.curate.video import FrameSets, find_videos
 from windtunnel.curate.video import make_frame_sets as _make
-from windtunnel.curate.video_labels import read_label_table
-from windtunnel.engine.executors import Workers, checked_executor, python_workers
+from windtunnel.curate.video_labels import LabelTable, read_label_table
+from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.options import VideoOptions
 from windtunnel.options.video import FRAMES
 
@@ -43,20 +45,58 @@ def make_frame_sets(
     Returns:
         A row for every video, and counts of sets, frames and flags.
     """
-    options = options.with_changes(changes)
-    sampling = _sampling(options)
-    files = find_videos([videos] if isinstance(videos, str | Path) else videos)
-    labels = None if options.labels is None else read_label_table(Path(options.labels))
-    checked_executor(options.executor, options.address)
-    workers = python_workers(len(files), options, portable=True)
-    return _make(
-        Project(Path(project)),
-        files,
-        sampling,
-        labels,
-        workers=Workers(workers, options.executor, options.address),
-        progress=progress,
+    prepared = prepare_frame_sets(
+        project, [videos] if isinstance(videos, str | Path) else videos, options.with_changes(changes)
     )
+    return prepared.make(prepared.default_workers, progress)
+
+
+@dataclass(frozen=True)
+class PreparedFrameSets:
+    """Checked inputs of frame sets: the project, its videos, their labels, and how anchors are drawn."""
+
+    project: Project
+    videos: tuple[Path, ...]
+    sampling: Sampling
+    labels: LabelTable | None
+    options: VideoOptions
+
+    @property
+    def workers(self) -> int:
+        """The number of workers: as requested, or one per processor core; at most one per video."""
+        return usable_workers(len(self.videos), self.options, portable=True)
+
+    @property
+    def default_workers(self) -> int:
+        """The number of workers in Python: as requested, else one, or all of a named executor."""
+        return python_workers(len(self.videos), self.options, portable=True)
+
+    def make(self, workers: int, progress: Progress = silent) -> FrameSets:
+        """Decode the videos that are not done yet, and write the tables of the project."""
+        return _make(
+            self.project,
+            self.videos,
+            self.sampling,
+            self.labels,
+            workers=Workers(workers, self.options.executor, self.options.address),
+            progress=progress,
+        )
+
+
+def prepare_frame_sets(
+    project: str | Path, videos: Sequence[str | Path], options: VideoOptions
+) -> PreparedFrameSets:
+    """Check the inputs of frame sets; the method `make` of the result makes them."""
+    sampling = _sampling(options)
+    files = find_videos(videos)
+    labels = None if options.labels is None else read_label_table(Path(options.labels))
+    if labels is not None:
+        labels.check_names(files)
+    checked_executor(options.executor, options.address)
+    folder = Project(Path(project))
+    folder.check_free()
+    load_extra("av", "Video")
+    return PreparedFrameSets(folder, tuple(files), sampling, labels, options)
 
 
 def export_frame_sets(

@@ -25,7 +25,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted
-from windtunnel.curate.frame_tables import SetFrame, read_set_frames
+from windtunnel.curate.frame_tables import VIDEOS_TABLE, SetFrame, read_set_frames
 from windtunnel.curate.frame_verdicts import FrameVerdicts, read_frame_verdicts
 from windtunnel.curate.project import Project
 from windtunnel.data import content_hash
@@ -101,13 +101,14 @@ def _check(
     """Refuse an export without sets or labels."""
     if not frames:
         raise UserError(
-            f"{project.folder} has no frame set: no video could be used, see its videos' reasons."
+            f"{project.folder} has no frame set, because no video could be used; "
+            f"{project.folder}/{VIDEOS_TABLE} has the reasons."
         )
     unlabelled = [frame.set for frame in kept if not frame.offset and not frame.labels]
     if unlabelled:
         raise UserError(
-            f"{counted(len(unlabelled), 'frame set')} ({unlabelled[0]} ...) have no label, and pm-k needs one; "
-            f"repeat windtunnel curate video with {option('labels', 'TABLE')}."
+            f"{counted(len(unlabelled), 'frame set')} ({unlabelled[0]} ...) without a label, and pm-k needs "
+            f"one; repeat windtunnel curate video with {option('labels', 'TABLE')}."
         )
     if not kept and review is not None:
         raise UserError(f"{review.location} accepts no frame set; nothing is left to export.")

@@ -102,7 +102,8 @@ def structural_similarity(first: NDArray[np.float32], second: NDArray[np.float32
     """Mean structural similarity of two grey images of values 0 to 255, with uniform 7x7 windows."""
 
     def mean(image: NDArray[np.float32]) -> NDArray[np.float32]:
-        return cv2.blur(image, (WINDOW, WINDOW), borderType=cv2.BORDER_REFLECT)
+        blurred = cv2.blur(image, (WINDOW, WINDOW), borderType=cv2.BORDER_REFLECT)
+        return np.asarray(blurred, np.float32)
 
     mean_1, mean_2 = mean(first), mean(second)
     variance_1 = mean(first * first) - mean_1 * mean_1
@@ -119,4 +120,4 @@ def _small_grey(image: Image) -> NDArray[np.float32]:
     scale = min(1.0, SMALL_SIDE / max(height, width))
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     small = cv2.resize(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), size, interpolation=cv2.INTER_AREA)
-    return small.astype(np.float32)
+    return np.asarray(small, np.float32)

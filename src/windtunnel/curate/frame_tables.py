@@ -194,7 +194,8 @@ def read_set_frames(project: Project) -> tuple[SetFrame, ...]:
     file = project.folder / SETS_TABLE
     if not file.is_file():
         raise UserError(
-            f"{project.folder} has no frame sets; make them with windtunnel curate video {project.folder} VIDEO."
+            f"{project.folder} has no frame sets; make them with windtunnel curate video {project.folder} "
+            "VIDEO."
         )
     return _frames(read_table(file))
 

@@ -68,7 +68,8 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     """Read a table with the columns set, frame and verdict, and optionally reviewer."""
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         raise UserError(
-            f"No such table: {file}. Give a file ({', '.join(SUFFIXES)}) with the columns {', '.join(COLUMNS)}."
+            f"No such table: {file}. Give a file ({', '.join(SUFFIXES)}) with the columns "
+            f"{', '.join(COLUMNS)}."
         )
     known = {(frame.set, frame.index) for frame in frames}
     sets = {set_ for set_, _ in known}

@@ -79,8 +79,8 @@ class LabelTable:
             sharing = [path for path in videos if name == path.name or name == path.stem]
             if len(sharing) > 1 and not any(name == path.name for path in sharing):
                 raise UserError(
-                    f"{self.location}: '{name}' may be {sharing[0]} or {sharing[1]}; write the file name with "
-                    "its suffix, or the path."
+                    f"{self.location}: '{name}' may be {sharing[0]} or {sharing[1]}; write the file name "
+                    "with its suffix, or the path."
                 )
 
 
