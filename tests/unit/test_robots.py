@@ -48,10 +48,10 @@ def test_examples_of_the_rfc(agent: str, target: str, allowed: bool) -> None:
 
 
 def test_the_longest_rule_decides_and_allow_wins_a_tie() -> None:
-    rules = b"User-agent: *\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\nDisallow: /x\nAllow: /x\n"
-    robots = read_robots(rules, "any")
-    assert robots.allows("/example/page/a")
-    assert not robots.allows("/example/page/disallowed.gif")
+    rules = ("Allow: /a/page/", "Disallow: /a/page/disallowed.gif", "Disallow: /x", "Allow: /x")
+    robots = read_robots("\n".join(("User-agent: *", *rules)).encode(), "any")
+    assert robots.allows("/a/page/a")
+    assert not robots.allows("/a/page/disallowed.gif")
     assert robots.allows("/x/y")
 
 
