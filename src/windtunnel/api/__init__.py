@@ -41,12 +41,23 @@ if TYPE_CHECKING:
     from windtunnel.api.comparing import gate as gate
     from windtunnel.api.comparing import omitted_slices as omitted_slices
     from windtunnel.api.comparing import slices as slices
+    from windtunnel.api.curating import collect_candidates as collect_candidates
+    from windtunnel.api.curating import export_set as export_set
+    from windtunnel.api.curating import project_status as project_status
+    from windtunnel.api.curating_videos import export_frame_sets as export_frame_sets
+    from windtunnel.api.curating_videos import make_frame_sets as make_frame_sets
+    from windtunnel.api.curating_videos import prepare_frame_sets as prepare_frame_sets
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.filtering import candidate_audit as candidate_audit
+    from windtunnel.api.filtering import filter_hard as filter_hard
+    from windtunnel.api.filtering import measure_transfer as measure_transfer
+    from windtunnel.api.filtering import select_ood as select_ood
+    from windtunnel.api.filtering import write_project_page as write_project_page
     from windtunnel.api.inspecting import distance as distance
     from windtunnel.api.inspecting import inspect_dataset as inspect_dataset
     from windtunnel.api.labelling import ImagenetMap as ImagenetMap
@@ -85,6 +96,10 @@ if TYPE_CHECKING:
     from windtunnel.api.units import make_gallery as make_gallery
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
+    from windtunnel.curate.export import ExportedSet as ExportedSet
+    from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
+    from windtunnel.curate.status import ProjectStatus as ProjectStatus
+    from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
     from windtunnel.engine.cost import storage_bytes as storage_bytes
     from windtunnel.engine.estimate import Expected as Expected
@@ -125,8 +140,17 @@ _NAMES = {
         "write_study_page",
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
+    "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
+    "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
+    "windtunnel.api.filtering": (
+        "candidate_audit",
+        "filter_hard",
+        "measure_transfer",
+        "select_ood",
+        "write_project_page",
+    ),
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
@@ -160,6 +184,10 @@ _NAMES = {
         "show",
         "warmup",
     ),
+    "windtunnel.curate.export": ("ExportedSet",),
+    "windtunnel.curate.frame_set_export": ("FrameSetExport",),
+    "windtunnel.curate.status": ("ProjectStatus",),
+    "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),
     "windtunnel.engine.cost": ("storage_bytes",),
     "windtunnel.engine.estimate": ("Expected",),

@@ -23,6 +23,7 @@ COMMANDS = {
     "benchmarks": ("windtunnel.cli.benchmarks", "Generate or select benchmarks from an overlap study."),
     "categories": ("windtunnel.cli.categories", "Group the corruptions of an overlap study."),
     "compare": ("windtunnel.cli.compare", "Compare finished runs with the first, image by image."),
+    "curate": ("windtunnel.cli.curate", "Build a natural benchmark from your own images."),
     "data": ("windtunnel.cli.data", "Inspect datasets and verify made ones."),
     "demo": ("windtunnel.cli.demo", "Run a small network on scanned digits, with a report."),
     "dev": ("windtunnel.cli.dev", "Tools for adding corruptions and sequences."),

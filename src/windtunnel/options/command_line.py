@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from windtunnel.core.option_names import Value, spelled, spelled_by
+from windtunnel.options.collect import CollectOptions
+from windtunnel.options.curation import HardOptions, OodOptions, TransferOptions
 from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
+from windtunnel.options.export import ExportOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
 from windtunnel.options.show import ShowOptions
+from windtunnel.options.video import VideoOptions
 
 RECORDS = (
     RunOptions,
@@ -24,6 +28,12 @@ RECORDS = (
     ShowOptions,
     PredictivityOptions,
     EffectiveRobustnessOptions,
+    HardOptions,
+    OodOptions,
+    TransferOptions,
+    CollectOptions,
+    ExportOptions,
+    VideoOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {

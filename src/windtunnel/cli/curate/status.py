@@ -1,0 +1,50 @@
+"""windtunnel curate status: what was done in a project."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.printing import print_lines
+from windtunnel.core.wording import listed
+
+# Classes that are listed.
+CLASSES_SHOWN = 8
+
+
+@click.command("status", short_help="Show finished steps, counts by stage and the next command.")
+@click.argument("project")
+@AS_JSON
+def command(project: str, as_json: bool) -> None:
+    """Show the finished steps of PROJECT, its candidates by status and stage, and the next command."""
+    status = api.project_status(project)
+    if as_json:
+        print_json(asdict(status))
+    else:
+        print_lines(Console(), _lines(status))
+
+
+def _lines(status: api.ProjectStatus) -> list[tuple[str, str]]:
+    return [
+        ("project", f"{status.name}   {status.location}"),
+        ("candidates", f"{sum(status.candidates.values()):,}: {_counts(status.candidates)}"),
+        ("labels", _counts(status.labels)),
+        ("classes", f"{len(status.classes):,}: {_counts(status.classes)}"),
+        *(("step", f"{name}: {_summary(summary)}") for name, summary in status.steps.items()),
+        *(("stages", f"{name}: {_counts(stages)}") for name, stages in status.stages.items()),
+        ("next", status.next),
+    ]
+
+
+def _counts(numbers: dict[str, int]) -> str:
+    return listed([f"{name} {number:,}" for name, number in numbers.items()], CLASSES_SHOWN)
+
+
+def _summary(summary: dict[str, object]) -> str:
+    """The plain values of a step's summary."""
+    plain = [f"{key} {value}" for key, value in summary.items() if isinstance(value, str | int | float)]
+    return ", ".join(plain) or "finished"

@@ -1,0 +1,180 @@
+"""Where candidates come from: tables of URLs and files, and datasets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.core.conditions import digest
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.images import Image
+from windtunnel.core.option_names import option
+from windtunnel.data import open_dataset, read_file
+from windtunnel.imaging.codecs.png import png
+from windtunnel.options.collect import CollectOptions
+
+COLUMNS = ("url", "file", "tag", "label", "licence", "source")
+SPELLINGS = {"license": "licence", "path": "file", "class": "label"}
+# Cells longer than this are no names; a URL has its own limit.
+MAX_CELL_CHARACTERS = 1000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A candidate that is to be collected.
+
+    Attributes:
+        url: the URL; "" for a file.
+        path: the file as given; "" for a URL.
+        tag, label, licence, source: as given; "" for none.
+    """
+
+    url: str
+    path: str
+    tag: str
+    label: str
+    licence: str
+    source: str
+
+
+@dataclass(frozen=True)
+class CandidateSource:
+    """Candidates of one batch.
+
+    Attributes:
+        name: the table or dataset.
+        wanted: what is to be collected, in order.
+        read: returns the bytes of a candidate that is no URL; raises `ImageError`.
+    """
+
+    name: str
+    wanted: tuple[Wanted, ...]
+    read: Callable[[Wanted], bytes]
+
+    @property
+    def batch(self) -> str:
+        """The name of the batch: digest of all rows as they were given."""
+        return digest(
+            [[row.url, row.path, row.tag, row.label, row.licence, row.source] for row in self.wanted]
+        )[:16]
+
+
+def open_source(source: str | Path, options: CollectOptions) -> CandidateSource:
+    """The candidates of a CSV table with a column `url` or `file`, or of any dataset."""
+    path = Path(source)
+    if path.suffix.lower() == ".csv":
+        return _table(path, options)
+    return _dataset(str(source), options)
+
+
+def read_class_map(file: str | Path | None) -> Mapping[str, str] | None:
+    """The class of every tag, or None if no map is given; case and outer spaces of tags do not matter."""
+    if file is None:
+        return None
+    rows = csv_rows(Path(file))
+    if not rows or not {"tag", "class"} <= set(rows[0]):
+        raise UserError(f"{option('classes')} is {file}; give a CSV file with the columns tag and class.")
+    classes: dict[str, str] = {}
+    for number, row in enumerate(rows, 2):
+        tag, name = tag_key(row["tag"]), row["class"].strip()
+        if not tag or not name:
+            raise UserError(f"{file}: line {number} needs a tag and a class.")
+        if classes.setdefault(tag, name) != name:
+            raise UserError(
+                f"{file}: tag '{row['tag']}' has the classes {classes[tag]} and {name}; give one."
+            )
+    return classes
+
+
+def tag_key(tag: str) -> str:
+    """A tag as maps compare it."""
+    return " ".join(tag.split()).casefold()
+
+
+def _table(file: Path, options: CollectOptions) -> CandidateSource:
+    rows = csv_rows(file)
+    rows = [{SPELLINGS.get(key, key): value for key, value in row.items()} for row in rows]
+    if not rows:
+        raise UserError(f"{file} has no rows; give a CSV file with a column url or file.")
+    if not {"url", "file"} & set(rows[0]):
+        raise UserError(
+            f"{file} has the columns {', '.join(rows[0])}; give a column url or file, and optionally "
+            f"{', '.join(COLUMNS[2:])}."
+        )
+    wanted = []
+    for number, row in enumerate(rows, 2):
+        cells = {name: (row.get(name) or "").strip() for name in COLUMNS}
+        if bool(cells["url"]) == bool(cells["file"]):
+            what = "both a url and a file" if cells["url"] else "neither a url nor a file"
+            raise UserError(f"{file}: line {number} has {what}; give one of them.")
+        for name in COLUMNS[2:]:
+            if len(cells[name]) > MAX_CELL_CHARACTERS:
+                raise UserError(
+                    f"{file}: {name} in line {number} has {len(cells[name]):,} characters; "
+                    f"give at most {MAX_CELL_CHARACTERS:,}."
+                )
+        wanted.append(
+            Wanted(
+                cells["url"],
+                cells["file"],
+                cells["tag"],
+                cells["label"],
+                cells["licence"] or options.licence,
+                cells["source"] or options.source,
+            )
+        )
+    folder = file.parent.resolve()
+
+    def read(row: Wanted) -> bytes:
+        try:
+            path = (folder / row.path).resolve()
+        except (OSError, ValueError) as error:
+            raise ImageError("unreadable", f"not a valid path: {error}") from error
+        if not options.allow_private and not path.is_relative_to(folder):
+            raise OutsideFolder
+        return read_file(path)
+
+    return CandidateSource(str(file), tuple(wanted), read)
+
+
+class OutsideFolder(Exception):
+    """A table names a file outside its folder."""
+
+
+def _dataset(source: str, options: CollectOptions) -> CandidateSource:
+    """The images of a folder or another dataset; the class is the tag."""
+    dataset = open_dataset(source)
+    classes = dataset.label_space.classes
+    samples = {sample.id: sample for sample in dataset.samples()}
+    wanted = tuple(
+        Wanted(
+            "", sample.id, "; ".join(classes[label] for label in sample.labels), "", options.licence,
+            options.source,
+        )
+        for sample in samples.values()
+    )  # fmt: skip
+
+    def read(row: Wanted) -> bytes:
+        content: bytes | Image = dataset.read(samples[row.path])
+        return content if isinstance(content, bytes) else png.function(content)
+
+    return CandidateSource(source, wanted, read)
+
+
+def csv_rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file with lower-case column names; refuses files that are none."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        reader = csv.DictReader(io.StringIO(text), strict=True)
+        names = [name.strip().lower() for name in reader.fieldnames or ()]
+        return [
+            {name: row[given] or "" for name, given in zip(names, reader.fieldnames or (), strict=True)}
+            for row in reader
+        ]
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror or error}; give a CSV file.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{file} is not a CSV file in UTF-8: {error}.") from error

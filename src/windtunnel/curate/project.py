@@ -1,0 +1,234 @@
+"""The folder of a curation project: its candidates, media, finished steps and audits.
+
+Every step is a function of this folder and an options record. It holds the project's lock, writes its files
+atomically, and stores its recipe last: the same recipe on the same inputs is not done again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from windtunnel.core.candidates import Candidate
+from windtunnel.core.conditions import digest
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.file_digests import named_files_digest
+from windtunnel.core.records import Record, RecordError, read_record
+from windtunnel.data import content_hash
+from windtunnel.store.atomic_files import create_file, write_whole
+from windtunnel.store.parquet import parquet_bytes, read_parquet
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
+
+PROJECT = FolderKind("project", "project.json", 1, {"name": "name", "seed": "seed"}, option="project")
+CANDIDATES_FOLDER = "candidates"
+MEDIA_FOLDER = "media"
+STEPS_FOLDER = "steps"
+AUDIT_FOLDER = "audit"
+STEP_SCHEMA = 1
+# Every audit has these columns; a step may add others.
+AUDIT_COLUMNS = ("id", "stage", "reason")
+
+_TYPES = {"str": pa.string(), "int": pa.int64(), "LabelStatus": pa.string(), "CandidateStatus": pa.string()}
+CANDIDATE_SCHEMA = pa.schema(
+    [(field.name, _TYPES[str(field.type)]) for field in dataclasses.fields(Candidate)]
+)
+
+
+class ProjectRecipe(Record, frozen=True):
+    """The settings that all steps of a project share."""
+
+    name: str
+    seed: int = 0
+
+
+class StepRecord(Record, frozen=True):
+    """A finished step.
+
+    Attributes:
+        step: its name.
+        recipe: the options and inputs that determine its outputs.
+        summary: counts and other facts for the reader.
+    """
+
+    schema: int
+    step: str
+    recipe: dict[str, Any]
+    summary: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """The stage at which a candidate left a step, or `shortlisted`, and why."""
+
+    stage: str
+    reason: str
+
+
+class Project(RecipeFolder):
+    """One curation project."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, PROJECT)
+        self.folder = path
+
+    @property
+    def recipe(self) -> ProjectRecipe:
+        """The settings of the project."""
+        content = self.read_recipe_file()
+        content.pop("schema")
+        try:
+            return read_record(content, ProjectRecipe)
+        except RecordError as error:
+            raise self.damaged(error) from error
+
+    @contextmanager
+    def created(self, seed: int = 0) -> Iterator[None]:
+        """Hold the lock of a new or existing project."""
+        self.check_free()
+        with self.locked():
+            self.create_recipe_file(ProjectRecipe(self.folder.resolve().name, seed).to_json())
+            yield
+
+    # Candidates
+
+    def candidates(self) -> list[Candidate]:
+        """Every candidate of every batch, in the order of batches and rows."""
+        rows: list[Candidate] = []
+        for file in sorted((self.folder / CANDIDATES_FOLDER).glob("*.parquet")):
+            rows += [Candidate(**row) for row in read_table(file).to_pylist()]
+        return rows
+
+    def stored_candidates(self) -> list[Candidate]:
+        """The candidates whose images are stored, each content once, by id."""
+        return sorted((row for row in self.candidates() if row.status == "ok"), key=lambda row: row.id)
+
+    def write_batch(self, batch: str, rows: Sequence[Candidate]) -> None:
+        """Write the candidates of a batch."""
+        columns = {name: [getattr(row, name) for row in rows] for name in CANDIDATE_SCHEMA.names}
+        self.write_table(f"{CANDIDATES_FOLDER}/{batch}.parquet", pa.table(columns, CANDIDATE_SCHEMA))
+
+    def candidates_digest(self) -> str:
+        """Digest of all batches: an input of the recipe of every later step."""
+        return named_files_digest(sorted((self.folder / CANDIDATES_FOLDER).glob("*.parquet")))
+
+    # Media
+
+    def add_media(self, content: bytes, suffix: str) -> tuple[str, str]:
+        """Store an image under its content hash; returns the hash and the path in the project."""
+        name = content_hash(content)
+        relative = f"{MEDIA_FOLDER}/{name[:2]}/{name}{suffix}"
+        path = self.folder / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        create_file(path, content)
+        return name, relative
+
+    def read_media(self, candidate: Candidate) -> bytes:
+        """The bytes of a candidate's image; refuses a file that was changed."""
+        path = self.folder / candidate.file
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be read: {error.strerror or error}; restore it, or collect again."
+            ) from error
+        if content_hash(content) != candidate.id:
+            raise UserError(f"{path} was changed after it was collected; restore it from a copy.")
+        return content
+
+    # Steps and audits
+
+    def steps(self) -> dict[str, StepRecord]:
+        """The finished steps, by name."""
+        return {
+            file.stem: self._read_step(file) for file in sorted((self.folder / STEPS_FOLDER).glob("*.json"))
+        }
+
+    def finished(self, step: str, recipe: Mapping[str, Any]) -> StepRecord | None:
+        """The record of a step that was finished with the same recipe, else None."""
+        file = self.folder / STEPS_FOLDER / f"{step}.json"
+        stored = self._read_step(file) if file.is_file() else None
+        return stored if stored and digest(stored.recipe) == digest(_plain(recipe)) else None
+
+    def finish(self, step: str, recipe: Mapping[str, Any], summary: Mapping[str, Any]) -> StepRecord:
+        """Store a step's recipe and summary, after its files are written."""
+        record = StepRecord(STEP_SCHEMA, step, _plain(recipe), _plain(summary))
+        text = json.dumps(record.to_json(), indent=2, ensure_ascii=False) + "\n"
+        (self.folder / STEPS_FOLDER).mkdir(exist_ok=True)
+        write_whole(self.folder / STEPS_FOLDER / f"{step}.json", text.encode())
+        return record
+
+    def _read_step(self, file: Path) -> StepRecord:
+        try:
+            return read_record(json.loads(file.read_text(encoding="utf-8")), StepRecord)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{file} is damaged ({error}); remove it and repeat the step.") from error
+
+    def write_audit(self, step: str, table: pa.Table) -> None:
+        """Write the audit of a step: a row for each candidate, with `AUDIT_COLUMNS` at least."""
+        missing = [name for name in AUDIT_COLUMNS if name not in table.column_names]
+        if missing:
+            raise ValueError(f"an audit needs the columns {', '.join(missing)}")
+        self.write_table(f"{AUDIT_FOLDER}/{step}.parquet", table)
+
+    def audits(self) -> list[str]:
+        """The steps that have an audit."""
+        return sorted(file.stem for file in (self.folder / AUDIT_FOLDER).glob("*.parquet"))
+
+    def audit_table(self, step: str) -> pa.Table:
+        """The audit of a step."""
+        if step not in self.audits():
+            raise unknown_name("audit", step, self.audits(), "windtunnel curate status PROJECT")
+        return read_table(self.folder / AUDIT_FOLDER / f"{step}.parquet")
+
+    def audit(self, step: str) -> dict[str, AuditRow]:
+        """The stage and reason of every candidate in a step, by id."""
+        table = self.audit_table(step).select(list(AUDIT_COLUMNS))
+        return {row["id"]: AuditRow(row["stage"], row["reason"] or "") for row in table.to_pylist()}
+
+    def write_table(self, relative: str, table: pa.Table) -> None:
+        """Write a table of the project atomically."""
+        path = self.folder / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, parquet_bytes(table))
+
+
+def open_project(path: str | Path) -> Project:
+    """An existing project; refuses other folders."""
+    project = Project(Path(path))
+    if not project.recipe_path.is_file():
+        raise UserError(
+            f"{path} is not a curation project (it has no {PROJECT.recipe_file}); "
+            "windtunnel curate collect creates one."
+        )
+    project.read_recipe_file()
+    return project
+
+
+def read_table(file: Path) -> pa.Table:
+    """A table of a project; refuses a damaged file."""
+    try:
+        return read_parquet(file)
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{file} is damaged ({error}); remove it and repeat the step.") from error
+
+
+def counts(values: Iterable[str]) -> dict[str, int]:
+    """How often each value occurs, the most frequent first."""
+    found: dict[str, int] = {}
+    for value in values:
+        found[value] = found.get(value, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content as JSON returns it, so that stored and new recipes can be compared."""
+    plain: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(dict(content))))
+    return plain

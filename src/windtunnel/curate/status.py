@@ -1,0 +1,68 @@
+"""The state of a curation project: steps, counts and the next command."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel.curate.project import Project, counts
+
+
+@dataclass(frozen=True)
+class ProjectStatus:
+    """What was done in a project.
+
+    Attributes:
+        name: the project's name.
+        location: its folder.
+        candidates: how many rows have each status; `ok` are the stored images.
+        labels: how many stored images have each label status.
+        classes: how many stored images each class has.
+        steps: the summary of every finished step.
+        stages: of each audit, how many candidates left at each stage.
+        next: a command that continues the project.
+    """
+
+    name: str
+    location: str
+    candidates: dict[str, int]
+    labels: dict[str, int]
+    classes: dict[str, int]
+    steps: dict[str, dict[str, Any]]
+    stages: dict[str, dict[str, int]]
+    next: str
+
+
+def project_status(project: Project) -> ProjectStatus:
+    """The state of a project; nothing is written."""
+    rows = project.candidates()
+    stored = [row for row in rows if row.status == "ok"]
+    steps = project.steps()
+    audits = project.audits()
+    return ProjectStatus(
+        name=project.recipe.name,
+        location=str(project.folder),
+        candidates=counts(row.status for row in rows),
+        labels=counts(row.label_status for row in stored),
+        classes=counts(row.label for row in stored if row.label),
+        steps={name: record.summary for name, record in steps.items()},
+        stages={name: counts(audit.stage for audit in project.audit(name).values()) for name in audits},
+        next=_next_command(
+            project,
+            collected=bool(stored),
+            filtered=bool(audits),
+            videos=any("video" in name for name in steps),
+        ),
+    )
+
+
+def _next_command(project: Project, *, collected: bool, filtered: bool, videos: bool) -> str:
+    folder = shlex.quote(str(project.folder))
+    if videos and not collected:
+        return f"windtunnel curate video {folder} VIDEO... --out SET"
+    if not collected:
+        return f"windtunnel curate collect TABLE --project {folder}"
+    if not filtered:
+        return f"windtunnel curate hard {folder} --filter MODEL"
+    return f"windtunnel curate export {folder} --out SET"

@@ -1,0 +1,379 @@
+"""`windtunnel curate collect`: candidates from untrusted tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.conftest import Command
+from tests.image_server import ImageServer, image_server, jpeg
+
+FAST = ("--rate", "1000/s", "--retries", "0")
+
+
+@pytest.fixture
+def server() -> Iterator[ImageServer]:
+    with image_server() as running:
+        yield running
+
+
+def table(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(dict.fromkeys(key for row in rows for key in row)))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def candidates(project: Path) -> list[dict[str, Any]]:
+    files = sorted((project / "candidates").glob("*.parquet"))
+    return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+def collect(command: Command, source: Path, *options: str) -> list[dict[str, Any]]:
+    """The rows of the project `p` next to a table, after collecting."""
+    done = command("curate", "collect", source, "--project", source.parent / "p", *options)
+    assert done.returncode == 0, done.stderr
+    return candidates(source.parent / "p")
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """All files of a folder except locks."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != "lock"
+    }
+
+
+def test_every_failure_is_a_row_and_the_step_continues(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    paths = {
+        "/image/a": "ok",
+        "/missing": "unreachable",
+        "/page": "not_an_image",
+        "/empty": "not_an_image",
+        "/huge": "too_large",
+        "/endless": "too_large",
+        "/drip": "unreachable",
+        "/cut": "unreachable",
+        "/loop": "unreachable",
+        "/to?/image/b": "ok",
+        "/to?file:///etc/passwd": "refused",
+        "/to?ftp://127.0.0.1/x": "refused",
+        "/private/x.jpg": "refused",
+        "/private/open.jpg": "ok",
+        "/image/scan.tiff": "refused",
+        "/to?/private/x.jpg": "refused",
+        "/image/last": "ok",
+    }
+    urls = {server.url + path: status for path, status in paths.items()} | {
+        "file:///etc/passwd": "refused",
+        "gopher://127.0.0.1/": "refused",
+        "http://user:secret@127.0.0.1/": "refused",
+        "http://[::bad/": "refused",
+        "http://127.0.0.1:99999/": "refused",
+        "http://127.0.0.1/\nX: y": "refused",
+        "http://127.0.0.1:1/image": "unreachable",
+        "http://nowhere.invalid/": "unreachable",
+    }
+    rows = [{"url": url, "tag": "cat", "licence": "CC0", "source": "test"} for url in urls]
+    found = collect(
+        windtunnel_command, table(tmp_path / "urls.csv", rows), *FAST, "--allow-private", "--max-mb", "1",
+        "--timeout", "2",
+    )  # fmt: skip
+    assert {row["url"]: row["status"] for row in found} == urls
+    assert all(row["reason"] for row in found if row["status"] != "ok")
+    assert {row["label_status"] for row in found} == {"weak"}
+    assert server.sent < 10 * 10**6
+    stored = [row for row in found if row["status"] == "ok"]
+    for row in stored:
+        assert (tmp_path / "p" / row["file"]).read_bytes().startswith(b"\xff\xd8\xff")
+        assert row["file"] == f"media/{row['id'][:2]}/{row['id']}.jpg"
+        assert (row["width"], row["height"], row["licence"]) == (24, 24, "CC0")
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1"]
+)
+def test_private_addresses_are_refused(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer, host: str
+) -> None:
+    url = f"http://{host}:{server.server_port}/image/a"
+    (row,) = collect(windtunnel_command, table(tmp_path / "t.csv", [{"url": url, "tag": "cat"}]), *FAST)
+    assert row["status"] in ("refused", "unreachable")
+    assert row["status"] == "refused" or host == "[::1]"
+    assert not server.requests
+    assert not (tmp_path / "p" / "media").exists()
+
+
+def test_the_address_that_is_connected_to_is_checked(
+    monkeypatch: pytest.MonkeyPatch, server: ImageServer
+) -> None:
+    """A name server that answers differently the second time, and redirects to a private address."""
+    import socket
+
+    from windtunnel.curate.downloads import DownloadFailed, Limits, download
+
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def rebinding(host: str, port: int, *arguments: Any, **names: Any) -> Any:
+        asked.append(host)
+        answer = "8.8.8.8" if len(asked) == 1 else "127.0.0.1"
+        return real(answer if host == "public.test" else host, port, *arguments, **names)
+
+    connected: list[Any] = []
+
+    def connect(_self: socket.socket, place: Any) -> None:
+        connected.append(place[0])
+        raise ConnectionRefusedError(111, "refused")
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    limits = Limits(1000, 2.0, False, "test")
+    with pytest.raises(DownloadFailed):
+        download(f"http://public.test:{server.server_port}/", limits, lambda _: None)
+    assert (asked, connected) == (["public.test"], ["8.8.8.8"])  # resolved once, and connected to that
+    with pytest.raises(DownloadFailed, match="not public") as raised:
+        download(f"http://public.test:{server.server_port}/", limits, lambda _: None)
+    assert raised.value.status == "refused"
+    assert connected == ["8.8.8.8"]
+
+
+def test_redirects_to_private_addresses_are_refused(
+    monkeypatch: pytest.MonkeyPatch, server: ImageServer
+) -> None:
+    """The first host counts as public here; the one that it redirects to does not."""
+    from windtunnel.curate import addresses
+    from windtunnel.curate.downloads import DownloadFailed, Limits, download
+
+    real = addresses.is_public
+    monkeypatch.setattr(addresses, "is_public", lambda address: address == "127.0.0.1" or real(address))
+    limits = Limits(10**6, 5.0, False, "test")
+    assert download(f"{server.url}/to?/image/a", limits, lambda _: None)
+    for place in ("http://127.0.0.2/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/"):
+        with pytest.raises(DownloadFailed, match="not public"):
+            download(f"{server.url}/to?{place}", limits, lambda _: None)
+
+
+def test_which_addresses_are_public() -> None:
+    from windtunnel.curate.addresses import is_public
+
+    for address in ("8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "2002:808:808::1"):
+        assert is_public(address), address
+    private = (
+        "127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 240.0.0.1 "
+        "255.255.255.255 198.18.0.1 192.0.2.1 ::1 :: fe80::1 fe80::1%eth0 fc00::1 ff02::1 ::ffff:10.0.0.1 "
+        "::127.0.0.1 2002:7f00:1::1 2001:0:1234::1 64:ff9b::7f00:1 2001:db8::1"
+    )
+    for address in private.split():
+        assert not is_public(address), address
+
+
+def test_duplicates_tags_and_labels(tmp_path: Path, windtunnel_command: Command, server: ImageServer) -> None:
+    rows = [
+        {"url": f"{server.url}/image/a", "tag": " Tabby  Cat", "label": ""},
+        {"url": f"{server.url}/image/a", "tag": "tabby cat", "label": ""},
+        {"url": f"{server.url}/image/a?again", "tag": "hound", "label": ""},
+        {"url": f"{server.url}/image/b", "tag": "tree", "label": ""},
+        {"url": f"{server.url}/image/c", "tag": "tree", "label": "given"},
+    ]
+    table(tmp_path / "map.csv", [{"tag": "tabby cat", "class": "cat"}, {"tag": "hound", "class": "dog"}])
+    source = table(tmp_path / "t.csv", rows)
+    found = collect(
+        windtunnel_command, source, *FAST, "--allow-private", "--classes", str(tmp_path / "map.csv")
+    )
+    assert [row["status"] for row in found] == ["ok", "duplicate", "duplicate", "unlabelled", "ok"]
+    assert [row["label"] for row in found] == ["cat", "cat", "dog", "", "given"]
+    assert found[1]["reason"] == "same URL as row 1"
+    assert found[2]["reason"] == "same content as row 1, whose label is 'cat'"
+    assert sorted(server.paths()) == ["/image/a", "/image/a?again", "/image/c"]
+    # Another map gives other labels; only what is new is requested.
+    table(tmp_path / "map.csv", [{"tag": "tabby cat", "class": "CAT"}, {"tag": "tree", "class": "tree"}])
+    found = collect(
+        windtunnel_command, source, *FAST, "--allow-private", "--classes", str(tmp_path / "map.csv")
+    )
+    assert [row["status"] for row in found] == ["ok", "duplicate", "unlabelled", "ok", "ok"]
+    assert [row["label"] for row in found] == ["CAT", "CAT", "", "tree", "given"]
+    assert sorted(server.paths()) == ["/image/a", "/image/a?again", "/image/b", "/image/c"]
+
+
+def test_rates_and_retry_after_are_respected(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    paths = ["/busy", "/image/a", "/image/b"]
+    rows = [{"url": server.url + path, "tag": "cat"} for path in paths]
+    found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), "--rate", "5/s", "--allow-private")
+    assert [row["status"] for row in found] == ["ok", "ok", "ok"]
+    times = [moment for moment, _ in server.requests]
+    assert [path for _, path in server.requests] == ["/robots.txt", "/busy", *paths]
+    gaps = np.diff(times)
+    assert gaps[1] > 0.95  # Retry-After: 1
+    assert min(gaps) > 0.15
+
+
+def test_a_host_that_asks_to_wait_for_long_is_left_in_peace(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    rows = [{"url": f"{server.url}{path}", "tag": "cat"} for path in ("/later", "/image/a")]
+    source = table(tmp_path / "t.csv", rows)
+    found = collect(windtunnel_command, source, "--rate", "100/s", "--allow-private")
+    assert [row["status"] for row in found] == ["unreachable", "unreachable"]
+    assert "asked to wait 86,400 s" in found[1]["reason"]
+    assert server.paths() == ["/later"]
+    # The same command does nothing; --retry tries again.
+    collect(windtunnel_command, source, "--rate", "100/s", "--allow-private")
+    assert server.paths() == ["/later"]
+    table(source, rows)
+    collect(windtunnel_command, source, "--rate", "100/s", "--allow-private", "--retry")
+    assert server.paths() == ["/later", "/later"]
+
+
+@pytest.mark.parametrize(("status", "allowed"), [(404, True), (403, True), (500, False), (503, False)])
+def test_a_robots_file_that_cannot_be_read_closes_its_host(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer, status: int, allowed: bool
+) -> None:
+    """RFC 9309: without a file everything is allowed; after an error of the server nothing is."""
+    server.robots_status = status
+    rows = [{"url": f"{server.url}/private/{name}", "tag": "cat"} for name in "ab"]
+    found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), *FAST, "--allow-private")
+    assert [row["status"] for row in found] == (["ok", "ok"] if allowed else ["unreachable"] * 2)
+    assert len(server.requests) == (3 if allowed else 1)
+    if not allowed:
+        assert (
+            collect(windtunnel_command, tmp_path / "t.csv", *FAST, "--allow-private", "--ignore-robots")[0][
+                "status"
+            ]
+            == "ok"
+        )
+
+
+def test_files_and_hostile_names_stay_in_the_project(tmp_path: Path, windtunnel_command: Command) -> None:
+    inside = tmp_path / "data"
+    (inside / "sub").mkdir(parents=True)
+    (inside / "sub" / "é ;$(touch x).jpg").write_bytes(jpeg((1, 2, 3)))
+    (tmp_path / "secret.jpg").write_bytes(jpeg((9, 9, 9)))
+    (inside / "link.jpg").symlink_to(tmp_path / "secret.jpg")
+    (inside / "text.jpg").write_text("no image")
+    (inside / "cut.jpg").write_bytes(jpeg((5, 5, 5), 200)[:300])
+    rows = [
+        {"file": "sub/é ;$(touch x).jpg", "label": "../../escape", "tag": "<script>"},
+        {"file": "../secret.jpg", "label": "cat", "tag": ""},
+        {"file": str(tmp_path / "secret.jpg"), "label": "cat", "tag": ""},
+        {"file": "link.jpg", "label": "cat", "tag": ""},
+        {"file": "text.jpg", "label": "cat", "tag": ""},
+        {"file": "cut.jpg", "label": "cat", "tag": ""},
+        {"file": "sub", "label": "cat", "tag": ""},
+        {"file": "gone.jpg", "label": "cat", "tag": ""},
+        {"file": "/dev/zero", "label": "cat", "tag": ""},
+        {"file": "a\0b", "label": "cat", "tag": ""},
+    ]
+    before = {str(path) for path in tmp_path.rglob("*")}
+    found = collect(windtunnel_command, table(inside / "t.csv", rows))
+    assert [row["status"] for row in found] == [
+        "ok", "refused", "refused", "refused", "not_an_image", "not_an_image", "unreachable", "unreachable",
+        "refused", "unreachable",
+    ]  # fmt: skip
+    new = {str(path) for path in tmp_path.rglob("*")} - before
+    assert all(path.startswith(str(inside / "p")) or path == str(inside / "t.csv") for path in new)
+    found = collect(windtunnel_command, inside / "t.csv", "--allow-private")
+    assert [row["status"] for row in found][1:4] == ["ok", "duplicate", "duplicate"]
+
+
+def test_a_folder_and_an_array_are_collected_and_shown(tmp_path: Path, windtunnel_command: Command) -> None:
+    for number, name in enumerate(("cat", "dog", "dog")):
+        (tmp_path / "images" / name).mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (16, 16), (number, 0, 0)).save(tmp_path / "images" / name / f"{number}.png")
+    found = collect(windtunnel_command, tmp_path / "images", "--licence", "CC0", "--source", "camera")
+    assert [(row["label"], row["licence"], row["source"]) for row in found] == [
+        ("cat", "CC0", "camera"), ("dog", "CC0", "camera"), ("dog", "CC0", "camera"),
+    ]  # fmt: skip
+    pixels = np.arange(2 * 8 * 8 * 3, dtype=np.uint8).reshape(2, 8, 8, 3)
+    np.savez(tmp_path / "digits.npz", images=pixels, labels=[0, 1])
+    collect(windtunnel_command, tmp_path / "digits.npz")
+    shown = windtunnel_command("curate", "status", tmp_path / "p", "--json")
+    status = json.loads(shown.stdout)
+    assert status["candidates"] == {"ok": 5}
+    assert status["labels"] == {"weak": 5}
+    assert len(status["steps"]) == 2
+    assert "ok 5" in windtunnel_command("curate", "status", tmp_path / "p").stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has no rows"),
+        ("a,b\n1,2\n", "give a column url or file"),
+        ("url,file\nhttp://a.b/,x.jpg\n", "line 2 has both a url and a file"),
+        ("url,tag\n,cat\n", "line 2 has neither"),
+    ],
+)
+def test_bad_tables_are_refused_before_any_work(
+    tmp_path: Path, windtunnel_command: Command, content: str, message: str
+) -> None:
+    (tmp_path / "t.csv").write_text(content)
+    done = windtunnel_command("curate", "collect", "t.csv", "--project", "p")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_bad_options_are_refused_before_any_work(tmp_path: Path, windtunnel_command: Command) -> None:
+    (tmp_path / "t.csv").write_text("url,tag\nhttp://nowhere.invalid/,cat\n")
+    (tmp_path / "map.csv").write_text("tag,class\ncat,a\nCat,b\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("mine")
+    for options, message in (
+        (("--project", "p", "--rate", "fast"), "--rate is 'fast'"),
+        (("--project", "p", "--classes", "map.csv"), "has the classes a and b"),
+        (("--project", "p", "--classes", "t.csv"), "columns tag and class"),
+        (("--project", "other"), "contains other files"),
+    ):
+        done = windtunnel_command("curate", "collect", "t.csv", *options)
+        assert done.returncode == 2, done.stderr
+        assert message in done.stderr
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_kill_costs_nothing(tmp_path: Path, windtunnel_command: Command, server: ImageServer) -> None:
+    rows = [{"url": f"{server.url}/image/{number}", "tag": "cat"} for number in range(12)]
+    rows.insert(4, {"url": f"{server.url}/missing", "tag": "cat"})
+    source = table(tmp_path / "t.csv", rows)
+    options = ["--rate", "20/s", "--retries", "0", "--allow-private"]
+    command = [sys.executable, "-m", "windtunnel", "curate", "collect", str(source), *options, "--project"]
+    process = subprocess.Popen([*command, str(tmp_path / "killed")], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while len(server.paths()) < 6 and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    asked = server.paths()
+    assert 6 <= len(asked) < 13
+    journal = next((tmp_path / "killed" / "candidates").glob("*.jsonl"))
+    journal.write_bytes(journal.read_bytes() + b'{"row": 1')  # a torn line
+    for project in ("killed", "whole"):
+        done = windtunnel_command("curate", "collect", source, *options, "--project", project)
+        assert done.returncode == 0, done.stderr
+        if project == "killed":
+            again = server.paths()[len(asked) :]
+            assert len(again) + len(asked) <= 13 + 1  # at most the row in progress is asked twice
+    killed, whole = everything(tmp_path / "killed"), everything(tmp_path / "whole")
+    assert {name: content for name, content in killed.items() if name != "project.json"} == {
+        name: content for name, content in whole.items() if name != "project.json"
+    }
