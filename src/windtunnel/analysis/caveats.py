@@ -6,14 +6,17 @@ from collections.abc import Iterable
 
 from windtunnel.analysis.declared_names import is_data_set, names_network
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.published.natural_sets import NaturalSet, natural_set
+from windtunnel.published.natural_sets import NaturalSet, extended_by, natural_set
 
 
 def caveats(run: ScoredRun) -> list[str]:
     """Reasons why this model's score on a natural set is not comparable: filter networks, training data."""
     if not run.natural:
         return []
-    natural, model = natural_set(run.natural.set), run.info.model
+    natural, model = _set_of(run), run.info.model
+    fingerprints = [filtering.fingerprint for filtering in natural.own.filter_models] if natural.own else []
+    if run.recipe.model.fingerprint in fingerprints:
+        return [f"Low by construction: {natural.title} was filtered by this model"]
     sentences = [
         f"Low by construction: {natural.title} was filtered by {network}, and this model is declared as one"
         for network in networks_that_filtered(natural, model.name, model.family)
@@ -25,6 +28,13 @@ def caveats(run: ScoredRun) -> list[str]:
             "what the set is meant to measure"
         )
     return sentences
+
+
+def _set_of(run: ScoredRun) -> NaturalSet:
+    """The natural set of a run, with the facts that a user's own set declared."""
+    assert run.natural is not None
+    own = run.info.data.own_set
+    return extended_by(own) if own else natural_set(run.natural.set)
 
 
 def networks_that_filtered(natural: NaturalSet, *texts: str) -> tuple[str, ...]:

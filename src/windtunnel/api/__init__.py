@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from windtunnel.api.comparing import omitted_slices as omitted_slices
     from windtunnel.api.comparing import slices as slices
     from windtunnel.api.curating import collect_candidates as collect_candidates
+    from windtunnel.api.curating import export_set as export_set
     from windtunnel.api.curating import project_status as project_status
     from windtunnel.api.curating_videos import export_frame_sets as export_frame_sets
     from windtunnel.api.curating_videos import make_frame_sets as make_frame_sets
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from windtunnel.api.units import make_gallery as make_gallery
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
+    from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
     from windtunnel.curate.video import FrameSets as FrameSets
@@ -133,7 +135,7 @@ _NAMES = {
         "write_study_page",
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
-    "windtunnel.api.curating": ("collect_candidates", "project_status"),
+    "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
@@ -170,6 +172,7 @@ _NAMES = {
         "show",
         "warmup",
     ),
+    "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
     "windtunnel.curate.status": ("ProjectStatus",),
     "windtunnel.curate.video": ("FrameSets",),

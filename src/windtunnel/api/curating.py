@@ -7,10 +7,12 @@ from typing import Any
 
 from windtunnel.core.progress import Progress, silent
 from windtunnel.curate.collect import collect
+from windtunnel.curate.export import ExportedSet, export
 from windtunnel.curate.project import Project, StepRecord, open_project
 from windtunnel.curate.status import ProjectStatus
 from windtunnel.curate.status import project_status as _status_of
-from windtunnel.options import CollectOptions
+from windtunnel.options import CollectOptions, ExportOptions
+from windtunnel.report.datasheet import render_datasheet
 
 
 def collect_candidates(
@@ -34,6 +36,27 @@ def collect_candidates(
         The finished step; its summary counts the rows by status.
     """
     return collect(Project(Path(project)), table, options.with_changes(changes), progress)
+
+
+def export_set(
+    project: str | Path,
+    out: str | Path,
+    options: ExportOptions = ExportOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> ExportedSet:
+    """Write a natural set from a project: class folders, manifest, datasheet, declaration and checksums.
+
+    Args:
+        project: the project's folder.
+        out: the set's folder, which `run` reads; an existing one of the same recipe is completed.
+        options: step, verdicts and facts of the set; see `windtunnel.options.ExportOptions`.
+        progress: counts images.
+        changes: single options by name, such as `reviewed="verdicts.csv"`; they override `options`.
+    """
+    opened = open_project(project)
+    return export(opened, Path(out), options.with_changes(changes), render_datasheet, progress)
 
 
 def project_status(project: str | Path) -> ProjectStatus:

@@ -100,17 +100,17 @@ def prepare_frame_sets(
 
 
 def export_frame_sets(
-    project: str | Path, out: str | Path, verdicts: str | Path | None = None
+    project: str | Path, out: str | Path, reviewed: str | Path | None = None
 ) -> FrameSetExport:
     """Write the frame sets of a project in the layout of ImageNet-Vid-Robust, which `run` accepts.
 
     Args:
         project: a project with frame sets.
         out: the folder of the set; new, or with the same export.
-        verdicts: a table with the columns set, frame and verdict (`accept`, `reject` or `unsure`); only
+        reviewed: a table with the columns set, frame and verdict (`accept`, `reject` or `unsure`); only
             accepted frames are exported. None exports all candidates, without review.
     """
-    return _export(open_project(project), Path(out), None if verdicts is None else Path(verdicts))
+    return _export(open_project(project), Path(out), None if reviewed is None else Path(reviewed))
 
 
 def _sampling(options: VideoOptions) -> Sampling:

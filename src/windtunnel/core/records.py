@@ -125,6 +125,39 @@ class NaturalRecipe(Record, frozen=True):
     frame_digest: str = ""
 
 
+class FilterModelInfo(Record, frozen=True):
+    """A model that filtered the images of a natural set: its name, and the hash that identifies it."""
+
+    name: str
+    fingerprint: str = ""
+
+
+class OwnSet(Record, frozen=True):
+    """A user's own natural set, as `windtunnel.toml` in its folder declares it.
+
+    Attributes:
+        name: its name, and the name of its part in scores.
+        extends: the set whose layout, role and suite it has: `natural`, `ood` or `pm-k`.
+        title: its name for readers.
+        source: where the images come from.
+        filter_models: the models that filtered the images.
+        not_trained_on: datasets that invalidate the score of a model trained on them.
+        notes: notes for the reader.
+        classes: its classes in the order of their indices; () for those of its folders.
+        masked: whether only the outputs of the classes in the set compete.
+    """
+
+    name: str
+    extends: str
+    title: str
+    source: str = ""
+    filter_models: tuple[FilterModelInfo, ...] = ()
+    not_trained_on: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    masked: bool = False
+
+
 class PrecomputedIdentity(Record, frozen=True):
     """The identity of a set of precomputed images: the recipe of a made set, or a digest of its files."""
 
@@ -271,6 +304,7 @@ class DataInfo(Record, frozen=True):
         classes: the classes that are scored.
         clean: location of the clean images of a precomputed or natural set, if they were given.
         layout: the third-party dataset layout that opened the data; "" for a shipped one.
+        own_set: the declaration of a user's own natural set, without its classes.
     """
 
     name: str
@@ -279,6 +313,7 @@ class DataInfo(Record, frozen=True):
     classes: tuple[str, ...]
     clean: str = ""
     layout: str = ""
+    own_set: OwnSet | None = None
 
 
 class ScoringInfo(Record, frozen=True):

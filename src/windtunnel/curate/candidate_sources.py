@@ -74,7 +74,7 @@ def read_class_map(file: str | Path | None) -> Mapping[str, str] | None:
     """The class of every tag, or None if no map is given; case and outer spaces of tags do not matter."""
     if file is None:
         return None
-    rows = _rows(Path(file))
+    rows = csv_rows(Path(file))
     if not rows or not {"tag", "class"} <= set(rows[0]):
         raise UserError(f"{option('classes')} is {file}; give a CSV file with the columns tag and class.")
     classes: dict[str, str] = {}
@@ -95,7 +95,7 @@ def tag_key(tag: str) -> str:
 
 
 def _table(file: Path, options: CollectOptions) -> CandidateSource:
-    rows = _rows(file)
+    rows = csv_rows(file)
     rows = [{SPELLINGS.get(key, key): value for key, value in row.items()} for row in rows]
     if not rows:
         raise UserError(f"{file} has no rows; give a CSV file with a column url or file.")
@@ -164,7 +164,7 @@ def _dataset(source: str, options: CollectOptions) -> CandidateSource:
     return CandidateSource(source, wanted, read)
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def csv_rows(file: Path) -> list[dict[str, str]]:
     """The rows of a CSV file with lower-case column names; refuses files that are none."""
     try:
         text = file.read_text(encoding="utf-8-sig")

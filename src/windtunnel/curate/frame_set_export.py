@@ -5,6 +5,7 @@ metadata/labels.json      frame to the list of its classes
 metadata/manifest.csv     every candidate frame, with its label status, flags and verdict
 misc/class_index.json     class index to name, unless labels are class indices or WordNet ids
 val/<video>/000123.png    frames, numbered by their place in the video
+windtunnel.toml           declaration of the set
 SHA256SUMS                written last
 """
 
@@ -15,6 +16,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +26,21 @@ from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
+from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import counted
+from windtunnel.curate.export import CHECKSUMS
 from windtunnel.curate.frame_tables import VIDEOS_TABLE, SetFrame, read_set_frames
 from windtunnel.curate.frame_verdicts import FrameVerdicts, read_frame_verdicts
 from windtunnel.curate.project import Project
+from windtunnel.curate.set_files import checksums_text, declaration_text
 from windtunnel.data import content_hash
 from windtunnel.data.label_spaces import label_space_of
+from windtunnel.data.own_sets import DECLARATION, checked_declaration
 from windtunnel.store.atomic_files import refuse_unwritable, write_whole
 
 RECIPE_FILE = "export.json"
-SUMS_FILE = "SHA256SUMS"
+# The published set that an exported one extends.
+BASE = "pm-k"
 FRAME_FOLDER = "val"
 WITH_REVIEW, WITHOUT_REVIEW = "with review", "without review"
 
@@ -82,7 +89,7 @@ def export_frame_sets(project: Project, out: Path, verdicts: Path | None = None)
             "verdicts": "" if review is None else review.digest,
         }
         _begin(out, recipe)
-        _write(project, out, kept, _texts(frames, kept, reasons, review))
+        _write(project, out, kept, _texts(project, frames, kept, reasons, review))
     left_out: dict[str, int] = {}
     for reason in filter(None, reasons.values()):
         left_out[reason] = left_out.get(reason, 0) + 1
@@ -128,6 +135,7 @@ def _begin(out: Path, recipe: Mapping[str, Any]) -> None:
 
 
 def _texts(
+    project: Project,
     frames: Sequence[SetFrame],
     kept: Sequence[SetFrame],
     reasons: Mapping[tuple[str, int], str],
@@ -149,10 +157,23 @@ def _texts(
         "metadata/pmsets.json": _json(sets),
         "metadata/labels.json": _json(labels),
         "metadata/manifest.csv": _manifest(frames, reasons, review),
+        DECLARATION: declaration_text(_declaration(project, reviewed=review is not None)).encode(),
     }
     if named:
         files["misc/class_index.json"] = _json({str(place): name for place, name in enumerate(space.classes)})
     return files
+
+
+def _declaration(project: Project, *, reviewed: bool) -> OwnSet:
+    """How the set declares itself to `run`."""
+    words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
+    own = OwnSet(
+        name="-".join([*words, "frames", *([] if reviewed else ["unreviewed"])])[:80],
+        extends=BASE,
+        title=f"{project.recipe.name}, frame sets {WITH_REVIEW if reviewed else WITHOUT_REVIEW}",
+        notes=() if reviewed else ("Without review: labels of neighbours are copied from their anchors.",),
+    )
+    return checked_declaration(own, str(project.folder))
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
@@ -203,8 +224,7 @@ def _write(
     for path, content in texts.items():
         _write_new(out / path, content)
         sums[path] = hashlib.sha256(content).hexdigest()
-    listed = "".join(f"{sums[path]}  {path}\n" for path in sorted(sums))
-    write_whole(out / SUMS_FILE, listed.encode())
+    write_whole(out / CHECKSUMS, checksums_text(sums).encode())
 
 
 def _write_new(path: Path, content: bytes) -> None:

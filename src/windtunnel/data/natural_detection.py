@@ -11,6 +11,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.frame_json import find_json
 from windtunnel.data.frame_layouts import holds_frame_sets, lists_frame_sets
 from windtunnel.data.natural_classes import counted_imagenet_classes
+from windtunnel.data.own_sets import DECLARATION, own_natural_set
 from windtunnel.data.ytbb_annotations import ANCHOR_LABELS
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
@@ -33,6 +34,8 @@ def detect_natural_set(source: object) -> str:
     if not isinstance(source, str | Location) or not location_of(source).exists():
         return ""
     path = location_of(source)
+    if own := own_natural_set(path):
+        return own.name
     name = re.sub("[_ ]", "-", (path.resolve().name if path.is_dir() else path.stem).lower())
     if path.is_dir() and holds_frame_sets(path):
         return _named(name, ("video", "ytbb")) or _by_keys(path)
@@ -122,6 +125,8 @@ def natural_set_hint(dataset: Dataset) -> str:
 
 def detection_note(name: str, source: object) -> str:
     """A note on how the natural set was detected, for a user who gave no suite."""
+    if own := own_natural_set(source):
+        return f"{source} declares itself as {own.title} ({DECLARATION})."
     title = natural_sets()[name].title
     return (
         f"{source} is read as {title}, by its name, its folders or its columns; pass {option('suite')} to "

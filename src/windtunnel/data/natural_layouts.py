@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, LabelSpace
+from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.samples import Sample
@@ -18,6 +18,7 @@ from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.frame_layouts import frame_images
 from windtunnel.data.natural_classes import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data.natural_sets import Images, NaturalDataset, without_clean
+from windtunnel.data.own_sets import DECLARATION, own_natural_set
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
@@ -60,7 +61,7 @@ def open_natural(
         if clean is not None or source.natural.name != name:
             raise UserError(f"{source.location} is already open as {source.natural.name}; give its path.")
         return source
-    natural = natural_set(name)
+    natural = _declared(source, name)
     if clean is None and natural.role == "out":
         raise UserError(
             f"{natural.title} needs in-distribution images for comparison; give {option('clean', 'DATA')}."
@@ -83,8 +84,14 @@ def open_natural(
 
 def open_own_images(source: str | Location | Dataset, name: str) -> NaturalDataset:
     """Open only a natural set's own images, also for out-of-distribution sets."""
-    natural = natural_set(name)
+    natural = _declared(source, name)
     return NaturalDataset(natural, _images(natural, source, None), None)
+
+
+def _declared(source: str | Location | Dataset, name: str) -> NaturalSet:
+    """The set of a name, with the facts of a user's own set if the source declares one that extends it."""
+    own = own_natural_set(source)
+    return own if own is not None and own.name == name else natural_set(name)
 
 
 def _images(natural: NaturalSet, source: str | Location | Dataset, clean: Dataset | None) -> Images:
@@ -249,7 +256,26 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images
             for sample in dataset.samples()
         ]
         return Images(natural.part, natural.role, dataset, samples, space)
+    if natural.classes and space.name not in (IMAGENET_1K, INDICES):
+        return _in_declared_order(natural, dataset)
     return Images(natural.part, natural.role, dataset, dataset.samples(), space)
+
+
+def _in_declared_order(natural: NaturalSet, dataset: Dataset) -> Images:
+    """Images whose classes are numbered as the set declares them, also those without images."""
+    names, place = dataset.label_space.classes, {name: index for index, name in enumerate(natural.classes)}
+    foreign = sorted(_used_classes(dataset) - set(place))
+    if foreign:
+        raise UserError(
+            f"{dataset.location} has the folder '{foreign[0]}', not among the {len(place):,} classes "
+            f"that its {DECLARATION} declares; add it there, or remove the folder."
+        )
+    samples = [
+        replace(sample, labels=tuple(place[names[label]] for label in sample.labels))
+        for sample in dataset.samples()
+    ]
+    space = LabelSpace(dataset.label_space.name, natural.classes, f"classes of {DECLARATION}")
+    return Images(natural.part, natural.role, dataset, samples, space)
 
 
 def _shared_class_notes(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:

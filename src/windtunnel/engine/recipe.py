@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from windtunnel.core.conditions import Condition, digest_of_rows
 from windtunnel.core.extras import installed_version
 from windtunnel.core.labels import LabelSpace
@@ -87,6 +89,7 @@ def model_info(model: Model) -> ModelInfo:
 
 def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataInfo:
     """Further information on the data, with the scored classes."""
+    own = dataset.natural.own if dataset.natural else None
     return DataInfo(
         name=dataset.name,
         location=dataset.location,
@@ -94,6 +97,7 @@ def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataIn
         classes=tuple(space.classes),
         clean=dataset.given_clean.location if dataset.given_clean else "",
         layout=dataset.layout,
+        own_set=msgspec.structs.replace(own, classes=()) if own else None,
     )
 
 

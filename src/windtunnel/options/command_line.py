@@ -7,6 +7,7 @@ from windtunnel.options.collect import CollectOptions
 from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
+from windtunnel.options.export import ExportOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
@@ -27,6 +28,7 @@ RECORDS = (
     PredictivityOptions,
     EffectiveRobustnessOptions,
     CollectOptions,
+    ExportOptions,
     VideoOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.

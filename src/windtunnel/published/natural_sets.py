@@ -6,12 +6,13 @@ import csv
 import io
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 from windtunnel import published
 from windtunnel.core.errors import unknown_name
+from windtunnel.core.records import OwnSet
 
 Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
 OutputRule = Literal["mask", "all", "several", "collapse", "own"]
@@ -21,7 +22,10 @@ Frames = Literal["accepted", "candidates"]
 
 @dataclass(frozen=True)
 class NaturalSet:
-    """A natural set as declared in `natural.toml`, which documents each key."""
+    """A natural set as declared in `natural.toml`, which documents each key.
+
+    `own` is the declaration of a user's own set, whose facts replace those of the set that it extends.
+    """
 
     name: str
     title: str
@@ -38,6 +42,7 @@ class NaturalSet:
     classes: tuple[str, ...] = ()
     frames: Frames = "accepted"
     masked: bool = False
+    own: OwnSet | None = None
 
 
 @lru_cache(maxsize=1)
@@ -59,6 +64,21 @@ def natural_set(name: str) -> NaturalSet:
     if name not in natural_sets():
         raise unknown_name("natural set", name, natural_sets())
     return natural_sets()[name]
+
+
+def extended_by(own: OwnSet) -> NaturalSet:
+    """A user's own natural set: the one that it extends, with its own facts."""
+    return replace(
+        natural_set(own.extends),
+        title=own.title,
+        source=own.source or natural_set(own.extends).source,
+        part=own.name,
+        filtered_by=tuple(model.name for model in own.filter_models),
+        not_trained_on=own.not_trained_on,
+        notes=own.notes,
+        classes=own.classes,
+        own=own,
+    )
 
 
 @lru_cache(maxsize=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
@@ -77,7 +78,9 @@ def open_for_suite(
         chosen = load_suite(name)
         notes = [] if isinstance(data, Dataset) else [detection_note(name, data)]
     if chosen is not None and chosen.natural:
-        return open_natural(data, chosen.natural, clean, notes), chosen
+        natural = open_natural(data, chosen.natural, clean, notes)
+        own = natural.natural.own
+        return natural, replace(chosen, mask=True) if own and own.masked else chosen
     if isinstance(data, Dataset) and data.natural:
         raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
     dataset = open_with_clean(data, clean, natural_set_hint)

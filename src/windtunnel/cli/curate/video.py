@@ -28,8 +28,8 @@ ROWS_SHOWN = 20
 @record_options(VideoOptions)
 @click.option("--out", metavar="SET", help="Export the sets in the layout of ImageNet-Vid-Robust.")
 @click.option(
-    "--verdicts",
-    metavar="TABLE",
+    "--reviewed",
+    metavar="FILE",
     help="With --out: table with the columns set, frame and verdict (accept, reject, unsure); only accepted "
     "frames are exported.",
 )
@@ -39,7 +39,7 @@ def command(
     project: str,
     videos: tuple[str, ...],
     out: str | None,
-    verdicts: str | None,
+    reviewed: str | None,
     as_json: bool,
     console: Console,
     **options: Any,
@@ -55,14 +55,14 @@ def command(
     Examples:
       windtunnel curate video cars ./clips --labels segments.csv
       windtunnel curate video cars ./clips --labels segments.csv --anchors 3 --gap 5s --seconds 0.5
-      windtunnel curate video cars ./clips --labels segments.csv --out cars-set --verdicts verdicts.csv
+      windtunnel curate video cars ./clips --labels segments.csv --out cars-set --reviewed verdicts.csv
     """
-    if verdicts is not None and out is None:
-        raise UserError("--verdicts is given without --out; give a folder for the set, --out SET.")
+    if reviewed is not None and out is None:
+        raise UserError("--reviewed is given without --out; give a folder for the set, --out SET.")
     prepared = api.prepare_frame_sets(project, videos, VideoOptions(**options))
     with Bar(console, "decoding videos") as bar:
         made = prepared.make(prepared.workers, bar)
-    exported = None if out is None else api.export_frame_sets(project, out, verdicts)
+    exported = None if out is None else api.export_frame_sets(project, out, reviewed)
     if as_json:
         content = asdict(made) | {"project": str(made.project)}
         if exported is not None:

@@ -1,0 +1,62 @@
+"""windtunnel curate export: a natural set from a project."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+from rich.console import Console
+
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
+from windtunnel.cli.printing import print_lines
+from windtunnel.core.progress_bar import Bar
+from windtunnel.core.wording import counted
+from windtunnel.options import ExportOptions
+
+
+@click.command("export", short_help="Write a natural set that windtunnel run reads.")
+@click.argument("project")
+@click.option("--out", metavar="SET", required=True, help="The set's folder.")
+@record_options(ExportOptions)
+@AS_JSON
+@LOG
+def command(project: str, out: str, as_json: bool, console: Console, **options: Any) -> None:
+    """Write the shortlist of PROJECT as a set: class folders, manifest, datasheet, declaration, checksums.
+
+    With --reviewed only accepted candidates are written, and their labels are confirmed. The manifest has
+    every candidate with its stage, verdict, licence and source. The same command continues after a stop and
+    gives the same bytes.
+
+    \b
+    Examples:
+      windtunnel curate export birds --out birds-hard-unreviewed
+      windtunnel curate export birds --out birds-hard --reviewed verdicts.csv
+      windtunnel run resnet50.onnx birds-hard --clean ./val
+    """
+    with Bar(console, "writing images") as bar:
+        made = api.export_set(project, out, ExportOptions(**options), progress=bar)
+    images = len(made.exported)
+    if as_json:
+        print_json(
+            {
+                "folder": str(made.folder),
+                "name": made.own.name,
+                "title": made.own.title,
+                "images": images,
+                "reviewed": made.reviewed,
+                "outcomes": made.outcomes,
+            }
+        )
+        return
+    clean = ["--clean", "DATA"]
+    outcomes = ", ".join(f"{name} {count:,}" for name, count in made.outcomes.items())
+    print_lines(
+        Console(),
+        [
+            ("set", f"{out}   {made.own.title}, {counted(images, 'image')}"),
+            ("candidates", outcomes),
+            ("score", shlex.join(["windtunnel", "run", "MODEL", out, *clean])),
+        ],
+    )

@@ -1,0 +1,359 @@
+"""Export a project as a natural set: class folders, manifest, datasheet, declaration and checksums.
+
+The set is a function of the project's files, the verdicts and the options: repeated, it has the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from windtunnel.core.candidates import SHORTLISTED, Candidate
+from windtunnel.core.conditions import digest
+from windtunnel.core.errors import UserError
+from windtunnel.core.file_digests import file_digest
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
+from windtunnel.core.records import FilterModelInfo, OwnSet, Record, RecordError, read_record
+from windtunnel.core.wording import listed
+from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
+from windtunnel.curate.set_files import checksums_text, csv_text, declaration_text, folder_names
+from windtunnel.curate.verdicts import Verdict, read_verdicts
+from windtunnel.data.own_sets import DECLARATION, checked_declaration
+from windtunnel.options.export import ExportOptions
+from windtunnel.store.atomic_files import write_whole
+from windtunnel.store.parquet import parquet_bytes
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
+
+STEP = "export"
+PARTS = {
+    "project": "project",
+    "candidates": "candidates",
+    "audit": "filtration",
+    "verdicts": "verdicts",
+    "options": "options",
+}
+EXPORT = FolderKind("set", "set.json", 1, PARTS, lock=".windtunnel/lock", option="out")
+MANIFEST, DATASHEET, CHECKSUMS = "manifest", "datasheet.html", "SHA256SUMS"
+OOD_STEP = "ood"
+# Sources that the declaration names.
+SOURCES_NAMED = 5
+# The sets that an exported set extends, by role.
+BASES = {"shifted": "natural", "out": "ood"}
+
+
+class ExportRecipe(Record, frozen=True):
+    """Everything that determines the bytes of an exported set."""
+
+    project: str
+    candidates: str
+    audit: str
+    verdicts: str
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SetRow:
+    """A candidate in the manifest of a set.
+
+    Attributes:
+        candidate: the candidate; its label status is `confirmed` if reviewers accepted it.
+        stage: the stage at which it left the filtration, `shortlisted`, or "" without one.
+        stage_reason: why.
+        verdict: the reviewers' verdict, or None.
+        outcome: `exported`, or why not: `not_collected`, `filtered`, `not_reviewed`, `rejected`.
+        file: the image in the set, or "".
+    """
+
+    candidate: Candidate
+    stage: str
+    stage_reason: str
+    verdict: Verdict | None
+    outcome: str
+    file: str
+
+
+@dataclass(frozen=True)
+class ExportedSet:
+    """An exported set: what its datasheet says.
+
+    Attributes:
+        folder: where it is.
+        own: its declaration.
+        rows: every candidate of the project.
+        folders: the folder of each label.
+        steps: the finished steps of the project.
+        filtered: the step that filtered the candidates, or "".
+        reviewed: whether verdicts decided.
+    """
+
+    folder: Path
+    own: OwnSet
+    rows: Sequence[SetRow]
+    folders: Mapping[str, str]
+    steps: Mapping[str, StepRecord]
+    filtered: str
+    reviewed: bool
+
+    @property
+    def exported(self) -> list[SetRow]:
+        """The candidates in the set."""
+        return [row for row in self.rows if row.outcome == "exported"]
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """How many candidates have each outcome."""
+        return counts(row.outcome for row in self.rows)
+
+
+def export(
+    project: Project,
+    out: Path,
+    options: ExportOptions,
+    datasheet: Callable[[ExportedSet], str],
+    progress: Progress = silent,
+) -> ExportedSet:
+    """Write a natural set from a project's files, and return it.
+
+    Args:
+        project: the project.
+        out: the set's folder; the same command continues and repairs it.
+        options: the step, the verdicts and the facts of the declaration.
+        datasheet: returns the page of a set.
+        progress: counts images.
+    """
+    folder = RecipeFolder(out, EXPORT)
+    with project.locked():
+        made, recipe = _planned(project, out, options)
+        folder.check_free()
+        with folder.locked():
+            _open(folder, recipe)
+            _write(project, made, datasheet, progress)
+        project.finish(
+            f"{STEP}-{made.own.name}",
+            recipe.to_json(),
+            {"set": made.own.name, "images": len(made.exported), "outcomes": made.outcomes},
+        )
+    return made
+
+
+def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[ExportedSet, ExportRecipe]:
+    step = _step(project, options.step)
+    audit = project.audit(step) if step else {}
+    rows = project.candidates()
+    known = {row.id for row in rows if row.status == "ok"}
+    verdicts = read_verdicts(options.reviewed, known) if options.reviewed is not None else None
+    steps = {name: record for name, record in project.steps().items() if not name.startswith(f"{STEP}-")}
+    role = options.role or ("out" if step == OOD_STEP else "shifted")
+    chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
+    _check_chosen(project, chosen, role)
+    folders = folder_names(row.label for row in rows if row.status == "ok")
+    made = ExportedSet(
+        out,
+        _declaration(project, step, steps, role, options, chosen, folders),
+        [_row(row, step, audit, verdicts, folders) for row in rows],
+        folders,
+        steps,
+        step,
+        verdicts is not None,
+    )
+    recipe = ExportRecipe(
+        project=project.recipe.name,
+        candidates=project.candidates_digest(),
+        audit=file_digest(project.folder / AUDIT_FOLDER / f"{step}.parquet") if step else "",
+        verdicts=file_digest(Path(options.reviewed)) if options.reviewed is not None else "",
+        options={
+            "declaration": digest(made.own.to_json()),
+            "steps": digest({name: record.to_json() for name, record in steps.items()}),
+        },
+    )
+    return made, recipe
+
+
+def _step(project: Project, asked: str | None) -> str:
+    """The step whose shortlist is exported; "" if the project has no audit."""
+    audits = project.audits()
+    if asked is not None:
+        project.audit_table(asked)
+        return asked
+    if len(audits) > 1:
+        raise UserError(
+            f"{project.folder} has the shortlists of {listed(audits)}; choose one with "
+            f"{option('step', audits[0])}."
+        )
+    return audits[0] if audits else ""
+
+
+def _check_chosen(project: Project, chosen: Sequence[Candidate], role: str) -> None:
+    if not chosen:
+        raise UserError(
+            f"No candidate of {project.folder} is left for the set; see windtunnel curate status "
+            f"{project.folder}."
+        )
+    labels = {row.label for row in chosen}
+    if role == "shifted" and "" in labels:
+        raise UserError(
+            f"{sum(not row.label for row in chosen):,} of {len(chosen):,} candidates have no label; collect "
+            f"them with a tag or label, or give {option('role', 'out')}."
+        )
+    if role == "shifted" and len(labels) == 1:
+        raise UserError(
+            f"All {len(chosen):,} candidates left are of the class '{chosen[0].label}'; a set needs two "
+            "classes to be scored."
+        )
+
+
+def _outcome(
+    row: Candidate, step: str, audit: Mapping[str, AuditRow], verdicts: Mapping[str, Verdict] | None
+) -> str:
+    if row.status != "ok":
+        return "not_collected"
+    if step and (row.id not in audit or audit[row.id].stage != SHORTLISTED):
+        return "filtered"
+    if verdicts is None:
+        return "exported"
+    if row.id not in verdicts:
+        return "not_reviewed"
+    return "exported" if verdicts[row.id].accepted else "rejected"
+
+
+def _row(
+    row: Candidate,
+    step: str,
+    audit: Mapping[str, AuditRow],
+    verdicts: Mapping[str, Verdict] | None,
+    folders: Mapping[str, str],
+) -> SetRow:
+    outcome = _outcome(row, step, audit, verdicts)
+    stage = audit.get(row.id) if row.status == "ok" else None
+    verdict = (verdicts or {}).get(row.id) if row.status == "ok" else None
+    if verdict and verdict.accepted:
+        row = replace(row, label_status="confirmed")
+    file = f"{folders[row.label]}/{Path(row.file).name}" if outcome == "exported" else ""
+    return SetRow(row, stage.stage if stage else "", stage.reason if stage else "", verdict, outcome, file)
+
+
+def _declaration(
+    project: Project,
+    step: str,
+    steps: Mapping[str, StepRecord],
+    role: str,
+    options: ExportOptions,
+    chosen: Sequence[Candidate],
+    folders: Mapping[str, str],
+) -> OwnSet:
+    reviewed = options.reviewed is not None
+    words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
+    name = "-".join([*words, *([step] if step else []), *([] if reviewed else ["unreviewed"])])
+    title = f"{project.recipe.name}{f', {step}' if step else ''}{'' if reviewed else ', without review'}"
+    models = filter_models(steps[step]) if step in steps else ()
+    notes = list(options.notes)
+    if models:
+        names = listed([model.name for model in models])
+        notes.append(f"Chosen by the predictions of {names}: it is not a random sample of images.")
+    if not reviewed:
+        notes.append("Without review: no person has confirmed the labels.")
+    sources = sorted({row.source for row in chosen if row.source})
+    own = OwnSet(
+        name=options.name or name[:80],
+        extends=BASES[role],
+        title=options.title or title,
+        source=listed(sources, SOURCES_NAMED) if sources else "",
+        filter_models=models,
+        not_trained_on=tuple(options.not_trained_on),
+        notes=tuple(notes),
+        classes=tuple(sorted({folders[label] for label in folders if label})) if role == "shifted" else (),
+        masked=role == "shifted" and not options.all_outputs,
+    )
+    return checked_declaration(own, option("name"))
+
+
+def filter_models(step: StepRecord) -> tuple[FilterModelInfo, ...]:
+    """The models of a step: its recipe or summary lists them with name and fingerprint."""
+    listed_models = step.summary.get("filter_models") or step.recipe.get("models") or ()
+    return tuple(
+        FilterModelInfo(
+            str(model.get("name", "")),
+            str(model.get("fingerprint") or (model.get("model") or {}).get("fingerprint", "")),
+        )
+        for model in listed_models
+        if isinstance(model, dict)
+    )
+
+
+def _open(folder: RecipeFolder, recipe: ExportRecipe) -> None:
+    """Create the set's folder, or check that it has the same recipe; refuses and names a difference."""
+    if folder.create_recipe_file(recipe.to_json()):
+        return
+    content = folder.read_recipe_file()
+    content.pop("schema")
+    try:
+        stored = read_record(content, ExportRecipe)
+    except RecordError as error:
+        raise folder.damaged(error) from error
+    differing = [f"other {PARTS[part]}" for part in folder.differing_parts(stored, recipe)]
+    if differing:
+        raise UserError(
+            f"{folder.path} contains a set with {', '.join(differing)}; choose another folder with "
+            f"{option('out')}."
+        )
+
+
+def _write(
+    project: Project, made: ExportedSet, datasheet: Callable[[ExportedSet], str], progress: Progress
+) -> None:
+    """Write all files that are missing or differ; the checksums last."""
+    digests: dict[str, str] = {}
+    total = len(made.exported)
+
+    def write(name: str, content: bytes) -> None:
+        path = made.folder / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.is_file() or path.read_bytes() != content:
+            write_whole(path, content)
+        digests[name] = hashlib.sha256(content).hexdigest()
+
+    for row in made.exported:
+        content = project.read_media(row.candidate)
+        write(row.file, content)
+        progress(1, total)
+    manifest = _manifest(made)
+    write(f"{MANIFEST}.parquet", parquet_bytes(manifest))
+    write(f"{MANIFEST}.csv", csv_text(manifest).encode())
+    write(DATASHEET, datasheet(made).encode())
+    write(DECLARATION, declaration_text(made.own).encode())
+    digests[EXPORT.recipe_file] = hashlib.sha256((made.folder / EXPORT.recipe_file).read_bytes()).hexdigest()
+    write(CHECKSUMS, checksums_text(digests).encode())
+
+
+def _manifest(made: ExportedSet) -> pa.Table:
+    """A row for every candidate of the project, whether exported or not."""
+    facts = [asdict(row.candidate) for row in made.rows]
+    for fact in facts:
+        fact.pop("file")
+    columns: dict[str, list[Any]] = {name: [fact[name] for fact in facts] for name in facts[0]}
+    votes = [row.verdict.votes if row.verdict else {} for row in made.rows]
+    return pa.table(
+        {
+            "outcome": [row.outcome for row in made.rows],
+            "file": [row.file for row in made.rows],
+            **columns,
+            "stage": [row.stage for row in made.rows],
+            "stage_reason": [row.stage_reason for row in made.rows],
+            "verdict": [_verdict_text(row.verdict) for row in made.rows],
+            "votes": ["; ".join(f"{name}: {vote}" for name, vote in of.items()) for of in votes],
+            "review_notes": ["; ".join(row.verdict.notes) if row.verdict else "" for row in made.rows],
+        }
+    )
+
+
+def _verdict_text(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    return "accepted" if verdict.accepted else "rejected"

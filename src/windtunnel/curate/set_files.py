@@ -1,0 +1,83 @@
+"""Files of an exported set: safe folder names, the declaration, checksums."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from windtunnel.core.records import OwnSet
+from windtunnel.data.own_sets import TABLE
+
+# Folder names that mean something else: the clean images of a set, and device names of Windows.
+_RESERVED = re.compile(r"clean|con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
+_SAFE = re.compile(r"\w(?:[\w .,'()&+-]{0,98}[\w)'])?")
+UNLABELLED_FOLDER = "images"
+
+
+def folder_names(labels: Iterable[str]) -> dict[str, str]:
+    """A folder for each label: the label itself if it is a safe name, else its letters and a digest.
+
+    Labels that differ in case only get a digest too: some file systems take them for one.
+    """
+    distinct = sorted(set(labels))
+    spellings: dict[str, int] = {}
+    for label in distinct:
+        spellings[label.casefold()] = spellings.get(label.casefold(), 0) + 1
+    names = {}
+    for label in distinct:
+        safe = _SAFE.fullmatch(label) and not _RESERVED.fullmatch(label)
+        if safe and spellings[label.casefold()] == 1:
+            names[label] = label
+        elif not label:
+            names[label] = UNLABELLED_FOLDER
+        else:
+            letters = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:40] or "class"
+            names[label] = f"{letters}-{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}"
+    return names
+
+
+def declaration_text(own: OwnSet) -> str:
+    """The `windtunnel.toml` of a set."""
+    content = own.to_json()
+    models = content.pop("filter_models", [])
+    lines = [
+        "# Declares this folder to windtunnel: `windtunnel run MODEL FOLDER` reads it.",
+        f"[{TABLE}]",
+        *(f"{key} = {_toml(value)}" for key, value in content.items()),
+    ]
+    for model in models:
+        lines += [
+            "",
+            f"[[{TABLE}.filter_models]]",
+            *(f"{key} = {_toml(value)}" for key, value in model.items()),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A text, truth value or list of texts in TOML, whose basic strings are JSON's without DEL."""
+    if isinstance(value, list):
+        return f"[\n{''.join(f'  {_toml(item)},{chr(10)}' for item in value)}]" if value else "[]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def csv_text(table: pa.Table) -> str:
+    """A table as CSV, with empty cells for missing values."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for row in table.to_pylist():
+        writer.writerow(["" if value is None else value for value in row.values()])
+    return stream.getvalue()
+
+
+def checksums_text(digests: Mapping[str, str]) -> str:
+    """SHA-256 digests of files as `sha256sum -c` reads them."""
+    return "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))

@@ -1,0 +1,67 @@
+"""Verdicts of reviewers: a table of votes, and what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.curate.candidate_sources import csv_rows
+
+ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the reviewers of one candidate decided.
+
+    Attributes:
+        accepted: whether more than half of them accept it.
+        votes: the vote of each reviewer.
+        notes: their notes.
+    """
+
+    accepted: bool
+    votes: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def read_verdicts(file: str | Path, known: set[str]) -> dict[str, Verdict]:
+    """The decision on every candidate with votes, by id.
+
+    A later vote of the same reviewer replaces the earlier one. A candidate is accepted by a strict majority
+    of its votes; `unsure` counts as a vote.
+
+    Args:
+        file: a CSV file with the columns id, verdict and optionally reviewer and note.
+        known: the ids of the project's candidates.
+    """
+    rows = csv_rows(Path(file))
+    if not rows or not {"id", "verdict"} <= set(rows[0]):
+        raise UserError(
+            f"{option('reviewed')} is {file}; give a CSV file with the columns id and verdict, and "
+            "optionally reviewer and note."
+        )
+    votes: dict[str, dict[str, str]] = {}
+    notes: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(rows, 2):
+        id_, verdict = row["id"].strip(), row["verdict"].strip().lower()
+        reviewer = row.get("reviewer", "").strip()
+        if id_ not in known:
+            raise UserError(
+                f"{file}: line {number} has the id '{id_[:40]}', which is no stored candidate of the project."
+            )
+        if verdict not in VERDICTS:
+            raise UserError(f"{file}: line {number} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
+        votes.setdefault(id_, {})[reviewer] = verdict
+        notes.setdefault(id_, {})[reviewer] = row.get("note", "").strip()
+    return {
+        id_: Verdict(
+            2 * sum(vote == ACCEPT for vote in of_candidate.values()) > len(of_candidate),
+            dict(sorted(of_candidate.items())),
+            tuple(note for _, note in sorted(notes[id_].items()) if note),
+        )
+        for id_, of_candidate in votes.items()
+    }
