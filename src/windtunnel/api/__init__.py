@@ -53,6 +53,11 @@ if TYPE_CHECKING:
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.filtering import candidate_audit as candidate_audit
+    from windtunnel.api.filtering import filter_hard as filter_hard
+    from windtunnel.api.filtering import measure_transfer as measure_transfer
+    from windtunnel.api.filtering import select_ood as select_ood
+    from windtunnel.api.filtering import write_project_page as write_project_page
     from windtunnel.api.inspecting import distance as distance
     from windtunnel.api.inspecting import inspect_dataset as inspect_dataset
     from windtunnel.api.labelling import ImagenetMap as ImagenetMap
@@ -139,6 +144,13 @@ _NAMES = {
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
+    "windtunnel.api.filtering": (
+        "candidate_audit",
+        "filter_hard",
+        "measure_transfer",
+        "select_ood",
+        "write_project_page",
+    ),
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ def click_option(field: Field) -> Decorator:
         about["type"] = click.Choice(field.choices)
     elif field.kind == "number":
         about["type"] = int if field.minimum is None else click.IntRange(min=field.minimum)
+    elif field.kind == "decimal":
+        about["type"] = float
     if field.kind == "flag":
         about["is_flag"] = True
     elif field.kind == "texts":
@@ -55,6 +58,12 @@ def record_options(record: type[Options], without: Sequence[str] = ()) -> Decora
         return function
 
     return decorate
+
+
+def with_workers(given: dict[str, Any]) -> dict[str, Any]:
+    """Typed options with one worker per processor core, if neither workers nor an executor are given."""
+    automatic = given["workers"] is None and given["executor"] is None
+    return given | {"workers": os.cpu_count()} if automatic else given
 
 
 INCLUDE = click.option(

@@ -51,7 +51,7 @@ def of_classes(
         chosen = _every(space, int(every[1]))
         rule = str(given)
     else:
-        chosen = _listed(space, Path(given), where)
+        chosen = listed_classes(space, Path(given), where)
         rule = f"listed:{digest(sorted(space.classes[index] for index in chosen))[:16]}"
     selected = [sample for sample in samples if not chosen.isdisjoint(sample.labels)]
     if not selected:
@@ -76,7 +76,7 @@ def _every(space: LabelSpace, step: int) -> frozenset[int]:
     return frozenset(order[::step])
 
 
-def _listed(space: LabelSpace, file: Path, where: str) -> frozenset[int]:
+def listed_classes(space: LabelSpace, file: Path, where: str) -> frozenset[int]:
     """The classes that a file lists."""
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]

@@ -65,6 +65,11 @@ def _above(leaf: str, parents: Mapping[str, frozenset[str]]) -> dict[str, int]:
     return steps
 
 
+def ancestors(name: str, parents: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The classes above a class, and the class itself."""
+    return frozenset(_above(name, parents))
+
+
 def read_is_a(file: Path) -> dict[str, frozenset[str]]:
     """The parents of each WordNet id, from WordNet's published table: "parent child" on every line."""
     parents: dict[str, set[str]] = {}

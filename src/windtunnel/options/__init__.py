@@ -1,6 +1,9 @@
 """Options records: one per verb, shared by the Python API, the command line and run files."""
 
 from windtunnel.options.collect import CollectOptions as CollectOptions
+from windtunnel.options.curation import HardOptions as HardOptions
+from windtunnel.options.curation import OodOptions as OodOptions
+from windtunnel.options.curation import TransferOptions as TransferOptions
 from windtunnel.options.distance import DistanceOptions as DistanceOptions
 from windtunnel.options.doctor import DoctorOptions as DoctorOptions
 from windtunnel.options.explain import ExplainOptions as ExplainOptions

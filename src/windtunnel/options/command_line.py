@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windtunnel.core.option_names import Value, spelled, spelled_by
 from windtunnel.options.collect import CollectOptions
+from windtunnel.options.curation import HardOptions, OodOptions, TransferOptions
 from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
@@ -27,6 +28,9 @@ RECORDS = (
     ShowOptions,
     PredictivityOptions,
     EffectiveRobustnessOptions,
+    HardOptions,
+    OodOptions,
+    TransferOptions,
     CollectOptions,
     ExportOptions,
     VideoOptions,

@@ -14,10 +14,11 @@ from windtunnel.core.errors import UserError, unknown_name
 
 R = TypeVar("R", bound="Options")
 # How a run file and the command line write a value.
-Kind = Literal["flag", "number", "text", "texts"]
+Kind = Literal["flag", "number", "decimal", "text", "texts"]
 WRITTEN: dict[Kind, tuple[str, str]] = {
     "flag": ("true or false", "mask = true"),
     "number": ("a whole number", "seed = 3"),
+    "decimal": ("a number", "max_true_confidence = 0.15"),
     "text": ("a string", 'codec = "png"'),
     "texts": ("a list of strings", 'only = ["fog"]'),
 }
@@ -30,7 +31,7 @@ class Field:
     Attributes:
         name: the argument in Python and the key in a run file.
         default: its value if none is given.
-        kind: whether it is a flag, a number, a text or several texts.
+        kind: whether it is a flag, a whole number, a decimal number, a text or several texts.
         help: one sentence for `--help` and the reference.
         flag_name: its name on the command line, without `--`.
         metavar: what `--help` shows in place of the value.
@@ -55,6 +56,7 @@ class Field:
         fits = {
             "flag": isinstance(value, bool),
             "number": isinstance(value, int) and not isinstance(value, bool),
+            "decimal": isinstance(value, int | float) and not isinstance(value, bool),
             "text": isinstance(value, str),
             "texts": isinstance(value, list) and all(isinstance(text, str) for text in texts),
         }[self.kind]
@@ -156,4 +158,6 @@ def _kind(hint: Any) -> Kind:
         return "flag"
     if int in parts:
         return "number"
+    if float in parts:
+        return "decimal"
     return "texts" if any(typing.get_origin(part) is Sequence for part in parts) else "text"

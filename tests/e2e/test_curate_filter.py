@@ -1,0 +1,298 @@
+"""Filtration of a project: stages as an independent computation gives them, transfer, continuation."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from tests.conftest import Command
+from tests.onnx_models import colour_weights, write_colour_model
+from windtunnel import UserError, api
+
+CLASSES = [f"class{number}" for number in range(10)]
+TOML = f"""
+labels = {json.dumps(CLASSES)}
+[geometry]
+rule = "short-side"
+resizer = "pillow-bilinear"
+resize_px = 40
+crop_px = 32
+[tensor]
+divisor = 64.0
+mean = [0.0, 0.0, 0.0]
+std = [1.0, 1.0, 1.0]
+"""
+
+
+def images(folder: Path, count: int = 60) -> Path:
+    """Smooth random images of two sizes in one folder per class."""
+    rng = np.random.default_rng(3)
+    for number in range(count):
+        small = rng.integers(0, 256, (3, 4, 3), dtype=np.uint8)
+        size = (66, 50) if number % 2 else (44, 80)
+        path = folder / CLASSES[number % 10] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(small).resize(size, Image.Resampling.BICUBIC).save(path)
+    return folder
+
+
+def model(folder: Path, name: str = "filter.onnx", classes: int = 10, toml: str = TOML) -> Path:
+    path = write_colour_model(folder / name, classes=classes)
+    path.with_name(f"{name}.toml").write_text(toml)
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    api.collect_candidates(images(tmp_path / "images"), folder)
+    return folder
+
+
+def audit(project: Path, step: str = "hard") -> dict[str, dict]:
+    return {row["id"]: row for row in pq.read_table(project / "audit" / f"{step}.parquet").to_pylist()}
+
+
+def probabilities(file: Path, kept: list[int]) -> np.ndarray:
+    """Ten crops by Pillow, mean colours and a softmax over the kept classes, without windtunnel."""
+    image = Image.open(file).convert("RGB")
+    width, height = image.size
+    short = min(width, height)
+    image = image.resize((int(40 * width / short), int(40 * height / short)), Image.Resampling.BILINEAR)
+    right, bottom = image.width - 32, image.height - 32
+    corners = [(0, 0), (right, 0), (0, bottom), (right, bottom), (round(right / 2), round(bottom / 2))]
+    crops = [np.asarray(image.crop((x, y, x + 32, y + 32)), np.float64) for x, y in corners]
+    crops += [crop[:, ::-1] for crop in crops]
+    logits = np.array([crop.mean(axis=(0, 1)) / 64 @ colour_weights(10, 3) for crop in crops])[:, kept]
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kept", [list(range(10)), [1, 4, 5, 8]])
+def test_audit_equals_an_independent_computation(project: Path, tmp_path: Path, kept: list[int]) -> None:
+    changes = {}
+    if len(kept) < 10:
+        (tmp_path / "classes.txt").write_text("\n".join(CLASSES[number] for number in kept))
+        changes["classes"] = tmp_path / "classes.txt"
+    step = api.filter_hard(project, [model(tmp_path)], pair_cap=2, **changes)
+    rows = audit(project)
+    stored = {row["id"]: row for row in pq.read_table(project / "candidates").to_pylist()}
+    assert set(rows) == set(stored) and len(rows) == 60
+    waiting: dict[tuple[int, int], list[tuple[float, str]]] = {}
+    expected = {}
+    for id_, row in stored.items():
+        number = CLASSES.index(row["label"])
+        if number not in kept:
+            expected[id_] = "other_class"
+            continue
+        shares = probabilities(project / row["file"], kept)
+        true = kept.index(number)
+        predicted = shares.argmax(axis=1)
+        assert rows[id_]["model1_predicted"] == [CLASSES[kept[place]] for place in predicted]
+        np.testing.assert_allclose(rows[id_]["model1_confidence"], shares.max(axis=1), atol=1e-5)
+        np.testing.assert_allclose(rows[id_]["model1_true_confidence"], shares[:, true], atol=1e-5)
+        if (predicted == true).any():
+            expected[id_] = "correct"
+        elif shares[:, true].max() > 0.15:
+            expected[id_] = "confident"
+        else:
+            waiting.setdefault((true, predicted[4]), []).append((shares[:, true].max(), id_))
+    for members in waiting.values():
+        for place, (_, id_) in enumerate(sorted(members)):
+            expected[id_] = "over_cap" if place >= 2 else "shortlisted"
+    assert {id_: row["stage"] for id_, row in rows.items()} == expected
+    counts = list(expected.values())
+    assert step.summary["shortlist"] == counts.count("shortlisted") > 0
+    assert step.summary["never_correct"] == sum(
+        counts.count(name) for name in ("confident", "over_cap", "shortlisted")
+    )
+    assert all(row["reason"] for row in rows.values())
+
+
+def test_other_thresholds_and_a_second_command_predict_nothing_again(project: Path, tmp_path: Path) -> None:
+    calls = []
+    file = model(tmp_path)
+    api.filter_hard(project, [file], progress=lambda done, total, failed=0: calls.append((done, total)))
+    assert sum(done for done, _ in calls) == 60
+    files = sorted((project / "predictions").rglob("*.parquet"))
+    times = [path.stat().st_mtime_ns for path in files]
+    first = audit(project)
+    assert api.filter_hard(project, [file], max_true_confidence=1.0, pair_cap=0).summary["shortlist"] > 0
+    assert audit(project) != first
+    api.filter_hard(project, [file])
+    assert audit(project) == first
+    assert [path.stat().st_mtime_ns for path in files] == times
+
+
+KILLED = """
+import os, signal, sys
+from windtunnel import api
+total = 0
+def count(done, _total, failed=0):
+    global total
+    total += done
+    if total >= 25:
+        os.kill(os.getpid(), signal.SIGKILL)
+api.filter_hard(sys.argv[1], [sys.argv[2]], progress=count)
+"""
+
+
+def test_a_killed_filtration_continues_with_the_same_files(project: Path, tmp_path: Path) -> None:
+    file = model(tmp_path)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(project), str(file)], timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    assert 0 < len(list((project / "predictions").rglob("*.parquet"))) < 15
+    assert not (project / "audit").exists()
+    remaining = []
+    api.filter_hard(project, [file], progress=lambda done, total, failed=0: remaining.append(done))
+    assert remaining[0] > 0  # stored candidates count at once
+    whole = tmp_path / "whole"
+    api.collect_candidates(tmp_path / "images", whole)
+    api.filter_hard(whole, [file])
+    assert (project / "audit/hard.parquet").read_bytes() == (whole / "audit/hard.parquet").read_bytes()
+
+
+def test_a_damaged_shard_is_predicted_again(project: Path, tmp_path: Path) -> None:
+    file = model(tmp_path)
+    api.filter_hard(project, [file])
+    before = audit(project)
+    shard = next((project / "predictions").rglob("*.parquet"))
+    shard.write_bytes(shard.read_bytes()[:100])
+    (project / "steps/hard.json").unlink()
+    api.filter_hard(project, [file])
+    assert audit(project) == before
+
+
+def test_a_geometry_without_crop_has_the_whole_image_and_its_mirror(project: Path, tmp_path: Path) -> None:
+    whole = TOML.replace('rule = "short-side"', 'rule = "exact"').replace("resize_px = 40\n", "")
+    api.filter_hard(project, [model(tmp_path, toml=whole)])
+    for row in audit(project).values():
+        assert len(row["model1_confidence"]) == 10
+        assert len(set(row["model1_confidence"][:5])) == 1 == len(set(row["model1_confidence"][5:]))
+
+
+def test_the_command_line_prints_the_funnel_and_the_audit_of_a_candidate(
+    project: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    file = str(model(tmp_path))
+    printed = windtunnel_command("curate", "hard", str(project), "--filter", file, "--workers", "1")
+    assert printed.returncode == 0, printed.stderr
+    assert "never correct" in printed.stdout and "shortlist" in printed.stdout
+    id_ = next(id_ for id_, row in audit(project).items() if row["stage"] == "correct")
+    shown = windtunnel_command("curate", "show", str(project), id_[:12])
+    assert shown.returncode == 0 and "crops are classified correctly" in shown.stdout
+    assert shown.stdout.count("true class") == 10 and "bottom right, mirrored" in shown.stdout
+    assert windtunnel_command("curate", "show", str(project), "zzz").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--max-true-confidence", "1.5"), ("--duplicate-bits", "9"), ("--classes", "missing.txt")],
+)
+def test_wrong_options_end_with_one_line(
+    project: Path, tmp_path: Path, windtunnel_command: Command, option: str, value: str
+) -> None:
+    file = str(model(tmp_path))
+    refused = windtunnel_command("curate", "hard", str(project), "--filter", file, option, value)
+    assert refused.returncode == 2
+    assert len(refused.stderr.strip().splitlines()) == 1 and option in refused.stderr
+    assert not (project / "predictions").exists()
+
+
+def test_a_model_of_other_classes_is_refused(project: Path, tmp_path: Path) -> None:
+    other = model(tmp_path, classes=7, toml=TOML.replace(json.dumps(CLASSES), json.dumps(CLASSES[:7])))
+    with pytest.raises(UserError, match="not among the 7 outputs"):
+        api.filter_hard(project, [other])
+    with pytest.raises(UserError, match="same model"):
+        api.filter_hard(project, [model(tmp_path), model(tmp_path)])
+
+
+def shifted(folder: Path) -> Path:
+    """Another model: the same colours, other preprocessing and so other predictions."""
+    toml = TOML.replace("mean = [0.0, 0.0, 0.0]", "mean = [3.0, 0.0, -3.0]")
+    path = write_colour_model(folder / "held-out.onnx", classes=10, dtype="float32", softmax=True)
+    path.with_name("held-out.onnx.toml").write_text(toml)
+    return path
+
+
+def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_path: Path) -> None:
+    api.filter_hard(project, [model(tmp_path)])
+    rows = audit(project)
+    with pytest.raises(UserError, match="is a filter model"):
+        api.measure_transfer(project, [tmp_path / "filter.onnx"])
+    step = api.measure_transfer(project, [shifted(tmp_path)])
+    results = {(row["model"], row["group"]): row for row in step.summary["accuracies"]}
+    shortlist = sum(row["stage"] == "shortlisted" for row in rows.values())
+    errors = sum(row["model1_predicted"][4] != row["label"] for row in rows.values())
+    assert results["held-out", "shortlist"]["n"] == results["held-out", "random"]["n"] == shortlist
+    assert results["held-out", "plain_errors"]["n"] == errors
+    assert results["filter", "shortlist"]["correct"] == results["filter", "plain_errors"]["correct"] == 0
+    assert "filter model" in results["filter", "random"]["note"]
+    assert not results["held-out", "shortlist"]["note"]
+    for row in results.values():
+        assert row["low"] <= row["accuracy"] <= row["high"]
+    again = api.measure_transfer(project, [shifted(tmp_path)], seed=1)
+    others = {(row["model"], row["group"]): row for row in again.summary["accuracies"]}
+    assert others["held-out", "shortlist"] == results["held-out", "shortlist"]
+
+
+def test_transfer_needs_a_filtered_project(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="curate hard first"):
+        api.measure_transfer(project, [model(tmp_path)])
+
+
+def test_ood_keeps_confident_predictions_of_unrelated_classes(tmp_path: Path) -> None:
+    outside = ["n09000001", "n09000002", "n09000003"]
+    known = ["n01000001", "n01000002"]
+    rng = np.random.default_rng(1)
+    for name in [*outside, known[0]]:
+        for number in range(8):
+            path = tmp_path / "images" / name / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            small = rng.integers(0, 256, (3, 4, 3), dtype=np.uint8)
+            Image.fromarray(small).resize((40, 40), Image.Resampling.BICUBIC).save(path)
+    # n09000001 is above a class of the model, n09000002 below one, n09000003 neither.
+    hierarchy = tmp_path / "is_a.txt"
+    hierarchy.write_text("n09000001 n01000001\nn01000002 n09000002\nn08000000 n09000003\n")
+    file = write_colour_model(tmp_path / "filter.onnx", classes=2)
+    file.with_name("filter.onnx.toml").write_text(TOML.replace(json.dumps(CLASSES), json.dumps(known)))
+    project = tmp_path / "project"
+    api.collect_candidates(tmp_path / "images", project)
+    api.select_ood(project, [file], hierarchy=hierarchy, min_confidence=0)
+    confidences = [row["model1_confidence"] for row in audit(project, "ood").values()]
+    least = sorted(values[4] for values in confidences if values)[3]
+    step = api.select_ood(project, [file], hierarchy=hierarchy, min_confidence=least)
+    rows = audit(project, "ood").values()
+    stage_of = {name: {row["stage"] for row in rows if row["label"] == name} for name in [*outside, *known]}
+    assert stage_of[known[0]] == {"in_distribution"}
+    assert stage_of[outside[0]] == stage_of[outside[1]] == {"related"}
+    for row in rows:
+        if row["label"] == outside[2]:
+            assert (row["stage"] == "shortlisted") == (row["model1_confidence"][4] >= least)
+    assert stage_of[outside[2]] == {"shortlisted", "unsure"}
+    assert step.summary["unrelated"] == 8 and step.summary["outside_label_space"] == 24
+    assert api.select_ood(project, [file]).summary["unrelated"] == 24
+
+
+def test_near_duplicates_are_listed_and_kept(tmp_path: Path) -> None:
+    folder = images(tmp_path / "images", 20)
+    for path in sorted(folder.rglob("*.png")):
+        with Image.open(path) as image:
+            image.convert("RGB").save(path.with_suffix(".jpg"), quality=80)
+    project = tmp_path / "project"
+    api.collect_candidates(folder, project)
+    step = api.filter_hard(project, [model(tmp_path)], max_true_confidence=1.0, pair_cap=0)
+    rows = audit(project)
+    source = {row["id"]: Path(row["url"]).stem for row in pq.read_table(project / "candidates").to_pylist()}
+    pairs = step.summary["near_duplicates"]
+    assert pairs and all(source[first] == source[other] for first, other, _ in pairs)
+    first, other, _ = pairs[0]
+    assert rows[first]["near_duplicates"] == [other] and rows[first]["stage"] == "shortlisted"
