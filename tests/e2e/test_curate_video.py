@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def test_anchors_keep_their_distance_and_stay_in_labelled_segments(
     rows = frames_of(tmp_path / "p")
     anchors = [row for row in rows if not row["offset"]]
     assert len(anchors) == 4
-    assert all(b["time"] - a["time"] >= 1 for a, b in zip(anchors, anchors[1:], strict=False))
+    assert all(b["time"] - a["time"] >= 1 for a, b in pairwise(anchors))
     for row in rows:
         label = "cat" if 1 <= row["time"] < 4 else "dog" if 6 <= row["time"] < 9 else None
         assert row["labels"] == [label]
@@ -251,8 +252,8 @@ def exported(tmp_path: Path, windtunnel_command: Command) -> tuple[dict[str, np.
 def scores_of(folder: Path, windtunnel_command: Command, name: str) -> dict[str, float]:
     """pm-k by its name, after a run through the command line."""
     model = write_colour_model(folder / "m.onnx", classes=4, side=SIZE)
-    (folder / "m.toml").write_text(
-        f'[geometry]\nsize = {SIZE}\nresize = "none"\n[tensor]\nmean = [0, 0, 0]\nstd = [1, 1, 1]\n'
+    (folder / "m.onnx.toml").write_text(
+        f'[geometry]\nrule = "exact"\ncrop_px = {SIZE}\n[tensor]\nmean = [0, 0, 0]\nstd = [1, 1, 1]\n'
     )
     done = windtunnel_command("run", model, name, "--labels-are-outputs", "--out", f"run-{name}")
     assert done.returncode == 0, done.stderr
@@ -267,7 +268,9 @@ def test_an_export_is_read_back_and_scored_by_pm_k(
 ) -> None:
     colours, labels = exported
     right = {name: predicted(shades, 4) == labels[name] for name, shades in colours.items()}
-    expected = {f"pm-{k}": np.mean([hits[10 - k : 11 + k].all() for hits in right.values()]) for k in range(11)}
+    expected = {
+        f"pm-{k}": np.mean([hits[10 - k : 11 + k].all() for hits in right.values()]) for k in range(11)
+    }
     assert 0 < expected["pm-10"] < expected["pm-0"]
     assert scores_of(tmp_path, windtunnel_command, "set") == pytest.approx(expected)
 
@@ -279,7 +282,7 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
 ) -> None:
     colours, labels = exported
     sets = sorted({row["set"] for row in frames_of(tmp_path / "p")})
-    rejected_set, unseen_set, split_set, *others = sets
+    rejected_set, _unseen_set, split_set, *others = sets
     rows: list[dict[str, object]] = [
         {"set": rejected_set, "frame": 10, "verdict": "reject", "reviewer": "ann"},
         {"set": rejected_set, "frame": 11, "verdict": "accept", "reviewer": "ann"},
@@ -296,13 +299,22 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
         if frame not in (0, 10)
     ]
     table(tmp_path / "verdicts.csv", *rows)
-    videos = [f"{name}.mkv" for name in colours]
-    made = curate(
-        windtunnel_command,
-        *(*videos, "--labels", "labels.csv", "--out", "reviewed", "--reviewed", "verdicts.csv"),
+    done = windtunnel_command(
+        "curate",
+        "export",
+        "p",
+        "--step",
+        "video",
+        "--out",
+        "reviewed",
+        "--reviewed",
+        "verdicts.csv",
+        "--json",
     )
-    assert made["export"]["review"] == "with review"
-    assert made["export"]["left_out"] == {
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert made["review"] == "with review"
+    assert made["left_out"] == {
         "the anchor is rejected": 21,
         "the set is not reviewed": 21,
         "rejected": 1,
