@@ -121,7 +121,7 @@ def _check(
     if unlabelled:
         raise UserError(
             f"{counted(len(unlabelled), 'frame set')} ({unlabelled[0]} ...) without a label, and pm-k needs "
-            f"one; repeat windtunnel curate video with {option('labels', 'TABLE')}."
+            f"one; repeat windtunnel curate video with {option('labels')}."
         )
     if not kept and review is not None:
         raise UserError(f"{review.location} accepts no frame set; nothing is left to export.")
