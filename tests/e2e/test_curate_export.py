@@ -20,6 +20,8 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, put, write_csv, write_model
+from windtunnel.analysis.model_tables.filter_models import filter_models
+from windtunnel.analysis.model_tables.reading import read_tables
 from windtunnel.curate.project import Project
 from windtunnel.models import load_model
 
@@ -58,15 +60,16 @@ def project(tmp_path: Path, windtunnel_command: Command, model: str) -> Path:
     return folder
 
 
-def filter_step(folder: Path, step: str, stage: Any, model: str) -> None:
-    """Write the audit and the record of a filtering step."""
+def filter_step(folder: Path, step: str, stage: Any, model: str, classes: Sequence[str] = ()) -> None:
+    """Write the audit and the record of a filtering step; only the outputs of given classes competed."""
     opened = Project(folder)
     rows = [row for row in opened.candidates() if row.status == "ok"]
     stages = [stage(row.row) for row in rows]
     reasons = ["a crop is right" if stage == "correct" else "" for stage in stages]
     opened.write_audit(step, pa.table({"id": [row.id for row in rows], "stage": stages, "reason": reasons}))
     loaded = load_model(model)
-    recipe = {"models": [{"name": loaded.name, "model": {"fingerprint": loaded.fingerprint}}]}
+    models = [{"name": loaded.name, "model": {"fingerprint": loaded.fingerprint}}]
+    recipe = {"models": models, "classes": list(classes)}
     opened.finish(step, recipe, {"kept": 9})
 
 
@@ -126,8 +129,8 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     )
     run = windtunnel.run(model, tmp_path / "set", out=tmp_path / "run")
     scores = {score.condition: score.value for score in run.scores(["top1_error"])}
-    # Of nine images three are wrong: those that are right among the three classes count as right.
-    assert scores == {"birds-hard-unreviewed": pytest.approx(3 / 9)}
+    # Of nine images three are right: all outputs compete, as in the filtration.
+    assert scores == {"birds-hard-unreviewed": pytest.approx(6 / 9)}
     assert run.recipe.suite.name == "natural"
     page = windtunnel_command("report", tmp_path / "run")
     assert page.returncode == 0, page.stderr
@@ -138,11 +141,50 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     windtunnel.run(f"{tmp_path / 'colours.py'}:others", tmp_path / "set", out=tmp_path / "other")
     windtunnel_command("report", tmp_path / "other")
     assert "Low by construction" not in (tmp_path / "other" / "report.md").read_text()
-    # All outputs compete if the set says so.
-    windtunnel_command("curate", "export", project, "--out", "all", "--all-outputs")
-    run = windtunnel.run(model, tmp_path / "all", out=tmp_path / "run-all")
-    scores = {score.condition: score.value for score in run.scores(["top1_error"])}
-    assert scores == {"birds-hard-unreviewed": pytest.approx(6 / 9)}
+
+
+def test_the_outputs_that_compete_are_those_of_the_filtration(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    def error(name: str, *options: str) -> float:
+        done = windtunnel_command("curate", "export", project, "--out", name, *options)
+        assert done.returncode == 0, done.stderr
+        run = windtunnel.run(model, tmp_path / name, out=tmp_path / f"run-{name}")
+        (score,) = run.scores(["top1_error"])
+        return score.value
+
+    # Among the three classes, three more images are right: the model's second answer.
+    assert error("masked", "--mask") == pytest.approx(3 / 9)
+    # The first answer on these three is a class that competed in the filtration, but has no image.
+    kept = [WNIDS[label] for label in (*CLASSES, OUTSIDE)]
+    filter_step(project, "hard", lambda place: "correct" if place % 4 == 0 else "shortlisted", model, kept)
+    assert error("four") == pytest.approx(6 / 9)
+    declared = (tmp_path / "four" / "windtunnel.toml").read_text()
+    assert "masked = true" in declared
+    assert WNIDS[OUTSIDE] in declared
+
+
+def test_effective_robustness_leaves_out_the_models_that_filtered(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    """The line is fitted over the models that did not choose the images."""
+    assert windtunnel_command("curate", "export", project, "--out", "set").returncode == 0
+    for number, label in enumerate(CLASSES):
+        for place in range(4):
+            put(tmp_path / "val" / WNIDS[label] / f"{place}.png", label, shade=100 + 4 * number + place)
+    (tmp_path / "copy").mkdir()
+    copy = write_model(tmp_path / "copy")
+    copy.write_text(copy.read_text().replace("def others", "def fourth"))
+    models = [model, *(f"{tmp_path / name}" for name in ("colours.py:others", "colours.py:resnet50"))]
+    models.append(f"{copy}:fourth")
+    runs = [tmp_path / f"run-{number}" for number in range(4)]
+    for each, out in zip(models, runs, strict=True):
+        windtunnel.run(each, tmp_path / "set", clean=tmp_path / "val", out=out)
+    table = read_tables(runs)
+    found = filter_models(table, [table.setting("birds-hard-unreviewed")])
+    marked = [name for name, is_filter in zip(table.models, found.marked, strict=True) if is_filter]
+    assert marked == [load_model(model).name]
+    assert found.filtered_sets == ("birds, hard, without review",)
 
 
 def test_reviewed_and_unreviewed_versions_come_from_one_project(

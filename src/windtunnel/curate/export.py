@@ -18,6 +18,7 @@ from windtunnel.core.candidates import SHORTLISTED, Candidate
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import file_digest
+from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import FilterModelInfo, OwnSet, Record, RecordError, read_record
@@ -25,6 +26,7 @@ from windtunnel.core.wording import listed
 from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
 from windtunnel.curate.set_files import checksums_text, csv_text, declaration_text, folder_names
 from windtunnel.curate.verdicts import Verdict, read_verdicts
+from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
 from windtunnel.options.export import ExportOptions
 from windtunnel.store.atomic_files import write_whole
@@ -153,10 +155,11 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
     role = options.role or ("out" if step == OOD_STEP else "shifted")
     chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
     _check_chosen(project, chosen, role)
-    folders = folder_names(row.label for row in rows if row.status == "ok")
+    competing = _names(steps[step].recipe.get("classes")) if step in steps else ()
+    folders = folder_names([*(row.label for row in rows if row.status == "ok"), *competing])
     made = ExportedSet(
         out,
-        _declaration(project, step, steps, role, options, chosen, folders),
+        _declaration(project, step, steps, role, options, chosen, _classes(folders, competing)),
         [_row(row, step, audit, verdicts, folders) for row in rows],
         folders,
         steps,
@@ -246,9 +249,10 @@ def _declaration(
     role: str,
     options: ExportOptions,
     chosen: Sequence[Candidate],
-    folders: Mapping[str, str],
+    classes: tuple[str, ...],
 ) -> OwnSet:
     reviewed = options.reviewed is not None
+    masked = step in steps and bool(_names(steps[step].recipe.get("classes")))
     words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
     name = "-".join([*words, *([step] if step else []), *([] if reviewed else ["unreviewed"])])
     title = f"{project.recipe.name}{f', {step}' if step else ''}{'' if reviewed else ', without review'}"
@@ -268,10 +272,25 @@ def _declaration(
         filter_models=models,
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
-        classes=tuple(sorted({folders[label] for label in folders if label})) if role == "shifted" else (),
-        masked=role == "shifted" and not options.all_outputs,
+        classes=classes if role == "shifted" else (),
+        masked=role == "shifted" and (options.mask or masked),
     )
     return checked_declaration(own, option("name"))
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+def _classes(folders: Mapping[str, str], competing: Sequence[str]) -> tuple[str, ...]:
+    """The classes that competed in the filtration, else all of the project.
+
+    Without a mask WordNet ids and numbers need no list: they have their own order.
+    """
+    if competing:
+        return tuple(sorted(folders.get(name, name) for name in competing))
+    space, _ = label_space_of(folder for label, folder in folders.items() if label)
+    return space.classes if space.name not in (IMAGENET_1K, INDICES) else ()
 
 
 def filter_models(step: StepRecord) -> tuple[FilterModelInfo, ...]:
