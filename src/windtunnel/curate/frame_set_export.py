@@ -76,8 +76,8 @@ def export_frame_sets(project: Project, out: Path, options: ExportOptions) -> Fr
         options: facts of the set, and `reviewed`, a table with the columns set, frame and verdict: only
             accepted frames are part of the sets. Without it all candidates are, and the set says so.
     """
-    if options.role is not None or options.all_outputs:
-        given = "role" if options.role is not None else "all_outputs"
+    if options.role is not None or options.mask:
+        given = "role" if options.role is not None else "mask"
         raise UserError(f"{option(given)} does not apply to frame sets; leave it out.")
     with project.locked():
         frames = read_set_frames(project)
