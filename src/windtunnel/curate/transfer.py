@@ -47,6 +47,7 @@ class GroupAccuracy:
         correct: those whose centre crop is classified correctly.
         accuracy: correct / n.
         low, high: Wilson's 95 % interval.
+        held_out: whether the model did not filter.
         note: what the reader must know of the model, or "".
     """
 
@@ -57,6 +58,7 @@ class GroupAccuracy:
     accuracy: float
     low: float
     high: float
+    held_out: bool = True
     note: str = ""
 
 
@@ -170,10 +172,12 @@ def _filter_accuracies(
         rows = audit.select(["id", "label", name]).to_pylist()
         right = {row["id"]: row[name][CENTRE] == row["label"] for row in rows if row[name] is not None}
         results += [
-            replace(result, note=f"{FILTER_NOTE}: 0 by construction")
-            if result.group in BY_CONSTRUCTION
-            else result
-            for result in _accuracies(model["name"], FILTER_NOTE, groups, right)
+            replace(
+                result,
+                held_out=False,
+                note=f"{FILTER_NOTE}: 0 by construction" if result.group in BY_CONSTRUCTION else FILTER_NOTE,
+            )
+            for result in _accuracies(model["name"], "", groups, right)
         ]
     return results
 
@@ -186,5 +190,5 @@ def _accuracies(
         hits = [right[id_] for id_ in ids if id_ in right]
         low, high = wilson(sum(hits), len(hits))
         share = sum(hits) / len(hits) if hits else 0.0
-        results.append(GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, note))
+        results.append(GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, note=note))
     return results
