@@ -74,7 +74,9 @@ def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     names = (*commands, "predictivity", "effective-robustness", "overlap", "categories")
     found = [cli.get_command(click.Context(cli), name) for name in names]
     group = cli.get_command(click.Context(cli), "benchmarks")
-    for command in (*found, *group.commands.values()):  # type: ignore[union-attr]
+    curate = cli.get_command(click.Context(cli), "curate")
+    steps = [curate.get_command(None, name) for name in curate.list_commands(None)]  # type: ignore[union-attr]
+    for command in (*found, *group.commands.values(), *steps):  # type: ignore[union-attr]
         for parameter in command.params:  # type: ignore[union-attr]
             if isinstance(parameter, click.Option):
                 known.setdefault(str(parameter.name), []).append(parameter)

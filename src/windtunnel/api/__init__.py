@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from windtunnel.api.curating import collect_candidates as collect_candidates
     from windtunnel.api.curating import export_set as export_set
     from windtunnel.api.curating import project_status as project_status
+    from windtunnel.api.curating_videos import export_frame_sets as export_frame_sets
+    from windtunnel.api.curating_videos import make_frame_sets as make_frame_sets
+    from windtunnel.api.curating_videos import prepare_frame_sets as prepare_frame_sets
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
@@ -94,7 +97,9 @@ if TYPE_CHECKING:
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
     from windtunnel.curate.export import ExportedSet as ExportedSet
+    from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
+    from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
     from windtunnel.engine.cost import storage_bytes as storage_bytes
     from windtunnel.engine.estimate import Expected as Expected
@@ -136,6 +141,7 @@ _NAMES = {
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),
     "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
+    "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": (
@@ -179,7 +185,9 @@ _NAMES = {
         "warmup",
     ),
     "windtunnel.curate.export": ("ExportedSet",),
+    "windtunnel.curate.frame_set_export": ("FrameSetExport",),
     "windtunnel.curate.status": ("ProjectStatus",),
+    "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),
     "windtunnel.engine.cost": ("storage_bytes",),
     "windtunnel.engine.estimate": ("Expected",),

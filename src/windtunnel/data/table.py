@@ -40,7 +40,7 @@ class TableDataset(Dataset):
         self._root = file.parent
         self.name = file.stem
         self.location = str(file)
-        rows = _rows(file)
+        rows = table_rows(file)
         if not rows:
             raise UserError(f"{file} has no rows; give one line per image with the columns path and label.")
         columns = {name for row in rows for name in row}
@@ -48,7 +48,7 @@ class TableDataset(Dataset):
         label_column = next((name for name in LABEL_COLUMNS if name in columns), "")
         unlabelled = f"{file} has no column {' or '.join(LABEL_COLUMNS)}: no image has a label."
         self._notes = () if label_column else (unlabelled,)
-        names = [_label_names(row.get(label_column)) for row in rows]
+        names = [label_names(row.get(label_column)) for row in rows]
         paths = [str(row.get(path_column) or "") for row in rows]
         self.label_space, index = label_space_of(
             (name for row in names for name in row),
@@ -95,7 +95,8 @@ def table_columns(file: Location) -> set[str]:
     return set(next(csv.reader([first], delimiter="\t" if file.suffix.lower() == ".tsv" else ","), []))
 
 
-def _rows(file: Location) -> list[dict[str, Any]]:
+def table_rows(file: Location) -> list[dict[str, Any]]:
+    """The rows of a table as dictionaries; refuses other text than CSV, TSV or JSON lines."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -125,7 +126,7 @@ def _column(given_columns: set[str], allowed: Sequence[str], file: Location) -> 
     raise UserError(f"{file} has the columns {given}; one of them must be {' or '.join(allowed)}.")
 
 
-def _label_names(cell: object) -> list[str]:
+def label_names(cell: object) -> list[str]:
     """A cell's labels as class names: a list, one value, or several in one text."""
     if cell is None or cell == "":
         return []

@@ -15,6 +15,7 @@ from windtunnel.options.predictivity import EffectiveRobustnessOptions, Predicti
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
 from windtunnel.options.show import ShowOptions
+from windtunnel.options.video import VideoOptions
 
 RECORDS = (
     RunOptions,
@@ -32,6 +33,7 @@ RECORDS = (
     TransferOptions,
     CollectOptions,
     ExportOptions,
+    VideoOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {

@@ -1,0 +1,105 @@
+"""windtunnel curate video: frame sets from videos."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
+from windtunnel.cli.printing import print_lines, print_table
+from windtunnel.core.errors import UserError
+from windtunnel.core.progress_bar import Bar
+from windtunnel.core.wording import counted
+from windtunnel.options.video import VideoOptions
+
+# Videos that cannot be used and are printed.
+ROWS_SHOWN = 20
+
+
+@click.command("video", short_help="Make frame sets from videos, for pm-k.")
+@click.argument("project")
+@click.argument("videos", nargs=-1, required=True, metavar="VIDEO|FOLDER...")
+@record_options(VideoOptions)
+@click.option("--out", metavar="SET", help="Export the sets in the layout of ImageNet-Vid-Robust.")
+@click.option(
+    "--verdicts",
+    metavar="TABLE",
+    help="With --out: table with the columns set, frame and verdict (accept, reject, unsure); only accepted "
+    "frames are exported.",
+)
+@AS_JSON
+@LOG
+def command(
+    project: str,
+    videos: tuple[str, ...],
+    out: str | None,
+    verdicts: str | None,
+    as_json: bool,
+    console: Console,
+    **options: Any,
+) -> None:
+    """Draw anchor frames from videos and store them with the frames around them in PROJECT.
+
+    Frames are decoded in the order of presentation, turned upright, and stored as PNG files. Frames that
+    repeat their neighbour and cuts between scenes are flagged. Labels are copied to the frames around an
+    anchor and marked as propagated. A video that cannot be used is a row with a reason. The same command
+    continues after a stop.
+
+    \b
+    Examples:
+      windtunnel curate video cars ./clips --labels segments.csv
+      windtunnel curate video cars ./clips --labels segments.csv --anchors 3 --gap 5s --seconds 0.5
+      windtunnel curate video cars ./clips --labels segments.csv --out cars-set --verdicts verdicts.csv
+    """
+    if verdicts is not None and out is None:
+        raise UserError("--verdicts is given without --out; give a folder for the set, --out SET.")
+    prepared = api.prepare_frame_sets(project, videos, VideoOptions(**options))
+    with Bar(console, "decoding videos") as bar:
+        made = prepared.make(prepared.workers, bar)
+    exported = None if out is None else api.export_frame_sets(project, out, verdicts)
+    if as_json:
+        content = asdict(made) | {"project": str(made.project)}
+        if exported is not None:
+            content["export"] = asdict(exported) | {"folder": str(exported.folder)}
+        print_json(content)
+        return
+    _print(Console(), made, exported)
+
+
+def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport | None) -> None:
+    unused = [video for video in made.videos if video.status != "ok"]
+    used = len(made.videos) - len(unused)
+    flags = ", ".join(f"{name} {count:,}" for name, count in made.flags.items())
+    lines = [
+        ("project", str(made.project)),
+        ("videos", f"{used:,} of {len(made.videos):,} used"),
+        ("sets", f"{made.sets:,} with {counted(made.frames, 'frame')}, {made.cut_off:,} cut off"),
+        ("flags", flags or "none"),
+        *(("note", f"{video.path}: {video.notes}") for video in made.videos if video.notes),
+    ]
+    if exported is not None:
+        left_out = ", ".join(f"{reason} {count:,}" for reason, count in exported.left_out.items())
+        lines += [
+            (
+                "exported",
+                f"{exported.folder}   {counted(exported.sets, 'anchor')}, "
+                f"{counted(exported.frames, 'neighbour')}, {exported.review}",
+            ),
+            *([("left out", left_out)] if left_out else []),
+            ("next", shlex.join(["windtunnel", "run", "MODEL", str(Path(exported.folder))])),
+        ]
+    print_lines(console, lines)
+    if unused:
+        print_table(
+            console,
+            ["video", "status", "reason"],
+            [[video.path, video.status, video.reason] for video in unused[:ROWS_SHOWN]],
+        )
+        if len(unused) > ROWS_SHOWN:
+            console.print(f"and {len(unused) - ROWS_SHOWN} more (--json)")

@@ -1,0 +1,110 @@
+"""Verdicts of reviewers on frame sets: which sets and frames are accepted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.file_digests import file_digest
+from windtunnel.core.wording import listed
+from windtunnel.curate.frame_tables import SetFrame
+from windtunnel.data.table import SUFFIXES, table_rows
+
+ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
+VERDICTS = (ACCEPT, REJECT, UNSURE)
+COLUMNS = ("set", "frame", "verdict")
+
+
+@dataclass(frozen=True)
+class FrameVerdicts:
+    """The verdicts of a table; a later row of the same reviewer replaces the earlier one.
+
+    Attributes:
+        location: the file.
+        digest: of its content.
+        votes: by set and index of the frame, the verdict of each reviewer.
+    """
+
+    location: str
+    digest: str
+    votes: Mapping[tuple[str, int], Mapping[str, str]]
+
+    def of(self, frame: SetFrame) -> str:
+        """`accept` with a strict majority of accepting reviewers, else `reject`; "" if nobody judged it."""
+        votes = list(self.votes.get((frame.set, frame.index), {}).values())
+        if not votes:
+            return ""
+        return ACCEPT if 2 * votes.count(ACCEPT) > len(votes) else REJECT
+
+    def reasons(self, frames: Sequence[SetFrame]) -> dict[tuple[str, int], str]:
+        """By set and frame, why it is left out of the reviewed version; "" for accepted frames.
+
+        A rejected anchor removes its set. An anchor without a verdict is accepted with the first accepted
+        frame of its set, because reviewers compare frames with it.
+        """
+        reasons: dict[tuple[str, int], str] = {}
+        members: dict[str, list[SetFrame]] = {}
+        for frame in frames:
+            members.setdefault(frame.set, []).append(frame)
+        for set_, rows in members.items():
+            (anchor,) = (frame for frame in rows if not frame.offset)
+            verdict = self.of(anchor) or next(
+                (ACCEPT for frame in rows if frame.offset and self.of(frame) == ACCEPT), ""
+            )
+            for frame in rows:
+                own = verdict if frame is anchor else self.of(frame)
+                if verdict != ACCEPT:
+                    reason = "the anchor is rejected" if verdict else "the set is not reviewed"
+                else:
+                    reason = {ACCEPT: "", REJECT: "rejected", "": "not reviewed"}[own]
+                reasons[set_, frame.index] = reason
+        return reasons
+
+
+def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts:
+    """Read a table with the columns set, frame and verdict, and optionally reviewer."""
+    if file.suffix.lower() not in SUFFIXES or not file.is_file():
+        raise UserError(
+            f"No such table: {file}. Give a file ({', '.join(SUFFIXES)}) with the columns "
+            f"{', '.join(COLUMNS)}."
+        )
+    known = {(frame.set, frame.index) for frame in frames}
+    sets = {set_ for set_, _ in known}
+    rows = table_rows(file)
+    columns = {name for row in rows for name in row}
+    missing = [name for name in COLUMNS if name not in columns]
+    if missing:
+        raise UserError(
+            f"{file} has the columns {listed(sorted(map(str, columns)))}; {missing[0]} is missing. Give "
+            f"{', '.join(COLUMNS)}, and optionally reviewer."
+        )
+    votes: dict[tuple[str, int], dict[str, str]] = {}
+    for number, row in enumerate(rows, 1):
+        where = f"{file}: row {number}"
+        set_ = _set_name(str(row["set"] or ""))
+        if set_ not in sets:
+            raise unknown_name("frame set", set_, sets, f"{where}; windtunnel curate video --json lists them")
+        verdict = str(row["verdict"] or "").strip().lower()
+        if verdict not in VERDICTS:
+            raise UserError(f"{where} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
+        index = _frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
+        if (set_, index) not in known:
+            raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
+        votes.setdefault((set_, index), {})[str(row.get("reviewer") or "")] = verdict
+    return FrameVerdicts(str(file), file_digest(file), votes)
+
+
+def _set_name(text: str) -> str:
+    """The name of a set, which may be written as the anchor's key in `pmsets.json`."""
+    return text.strip().removeprefix("val/").removesuffix(".png")
+
+
+def _frame_index(text: str, where: str) -> int:
+    """The index of a frame: a number, or the frame's key."""
+    number = re.fullmatch(r"(?:.*/)?(\d+)(?:\.png)?", text.strip())
+    if not number:
+        raise UserError(f"{where} has the frame '{text}'; give its number in the video, such as 123.")
+    return int(number[1])

@@ -1,0 +1,404 @@
+"""Videos decoded frame by frame with FFmpeg through PyAV, in the order of presentation.
+
+A file is read from its beginning every time: seeking by key frames is not exact in many containers. One frame
+is in memory at a time, besides those that the decoder keeps.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from windtunnel.core.images import Image
+from windtunnel.core.wording import counted
+from windtunnel.imaging.clips import load_av
+from windtunnel.imaging.header import MIN_SIDE_PX
+
+VideoStatus = Literal[
+    "ok", "unreadable", "no_video", "no_frames", "truncated", "corrupt", "too_small", "too_large"
+]
+# Containers that hold frames themselves. Playlists, which name other files and addresses, are not among them.
+CONTAINERS = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,h264,hevc,m4v,mjpeg,ivf,obu,av1,ogg,flv,"
+    "asf,gif,apng,dv,mxf,gxf,nut,rm,wtv,y4m,yuv4mpegpipe"
+)
+# A decoder keeps up to 17 frames, of 1.5 bytes per pixel in most videos: 430 MB at this size.
+MAX_FRAME_PIXELS = 2**24
+# The times of this many frames take about 1 GB.
+MAX_FRAMES = 2**23
+# Frames per second where neither timestamps nor the container give any.
+ASSUMED_RATE = Fraction(25)
+# A file is truncated if it ends earlier than its container declares by more than this many frames.
+MISSING_FRAMES = 3
+# The container whose declared number of frames counts frames; others count ticks, or nothing.
+COUNTED_CONTAINER = "mp4"
+MICROSECONDS = 1_000_000
+# FFmpeg's numbers of colour matrices and ranges (ISO/IEC 23091-2).
+MATRICES = {0: "rgb", 1: "bt709", 4: "fcc", 5: "bt470bg", 6: "smpte170m", 7: "smpte240m", 9: "bt2020nc"}
+RANGES = {1: "limited", 2: "full"}
+
+
+class VideoError(Exception):
+    """A video cannot be used; `status` says which kind of damage, `reason` what was found."""
+
+    def __init__(self, status: VideoStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status: VideoStatus = status
+        self.reason = " ".join(reason.split())
+
+
+@dataclass(frozen=True)
+class VideoFacts:
+    """What the container and the decoder state about the video stream that is decoded.
+
+    Attributes:
+        container, codec, pixel_format: FFmpeg's names.
+        stream: the index of the stream.
+        video_streams: how many video streams the file has, without cover images.
+        width, height: the size of upright frames, in pixels.
+        time_base: seconds per unit of a timestamp, as a fraction.
+        pixel_aspect: width of a pixel divided by its height, as a fraction; frames are not rescaled.
+    """
+
+    container: str
+    codec: str
+    pixel_format: str
+    stream: int
+    video_streams: int
+    width: int
+    height: int
+    time_base: str
+    pixel_aspect: str
+
+
+@dataclass(frozen=True)
+class FrameTime:
+    """When a frame is shown.
+
+    Attributes:
+        index: its place among all frames of the video, from 0.
+        pts: its timestamp in units of the time base; None if the file has none.
+        time: seconds since the start of the container.
+        estimated: whether the time was computed otherwise than from the timestamp, because the timestamps are
+            missing or out of order.
+    """
+
+    index: int
+    pts: int | None
+    time: float
+    estimated: bool
+
+
+@dataclass(frozen=True)
+class VideoTimes:
+    """A whole video: its facts and the time of every frame.
+
+    Attributes:
+        facts: of the container and the stream.
+        frames: every frame in the order of presentation.
+        matrix: colour matrix of the first frame; "" if not declared.
+        colour_range: `limited` or `full`; "" if not declared.
+        rotation: clockwise rotation in degrees that makes frames upright; it is applied.
+        notes: what is unusual.
+    """
+
+    facts: VideoFacts
+    frames: tuple[FrameTime, ...]
+    matrix: str
+    colour_range: str
+    rotation: int
+    notes: tuple[str, ...]
+
+
+def video_times(path: Path) -> VideoTimes:
+    """Decode a whole video and return the time of every frame; no frame is kept.
+
+    Raises:
+        VideoError: there is no video, or a part of it is damaged or missing.
+    """
+    with _opened(path) as video:
+        stamps: list[tuple[int | None, int | None]] = []
+        first: _FirstFrame | None = None
+        for frame in video.frames():
+            if frame.is_corrupt:
+                raise VideoError("corrupt", f"frame {len(stamps)} is damaged")
+            if len(stamps) == MAX_FRAMES:
+                raise VideoError("too_large", f"more than {MAX_FRAMES:,} frames")
+            stamps.append((frame.pts, frame.dts))
+            first = first or _FirstFrame.of(frame)
+        if first is None:
+            raise VideoError("no_frames", "the video stream has no frames")
+        video.check_complete()
+        frames = frame_times(stamps, video.time_base, video.start, video.rate)
+        estimated = sum(frame.estimated for frame in frames)
+        notes = list(first.notes)
+        if estimated:
+            notes.append(
+                f"{counted(estimated, 'frame')} without a usable timestamp: times follow from the frame rate"
+            )
+        if video.video_streams > 1:
+            notes.append(f"stream {video.stream.index} of {video.video_streams} video streams")
+        facts = video.facts(first.width, first.height)
+    return VideoTimes(facts, tuple(frames), first.matrix, first.colour_range, first.rotation, tuple(notes))
+
+
+def decode_frames(path: Path, wanted: Sequence[int]) -> Iterator[tuple[int, Image]]:
+    """The upright RGB frames of these indices, in order; decoding ends after the last of them."""
+    indices = sorted(set(wanted))
+    if not indices:
+        return
+    with _opened(path) as video:
+        place = 0
+        for index, frame in enumerate(video.frames()):
+            if index == indices[place]:
+                yield index, upright_image(frame)
+                place += 1
+                if place == len(indices):
+                    return
+    raise VideoError("corrupt", f"frame {indices[place]} was not decoded again")
+
+
+def upright_image(frame: Any) -> Image:
+    """A decoded frame as RGB, turned and mirrored by its display matrix."""
+    image: Image = frame.to_ndarray(format="rgb24")
+    return np.ascontiguousarray(_oriented(image, display_matrix(frame)))
+
+
+def display_matrix(frame: Any) -> tuple[int, int, int, int] | None:
+    """The upper left part (a, b, c, d) of a frame's display matrix; None without one.
+
+    A pixel at (x, y) is shown at (a x + c y, b x + d y), up to a shift.
+    """
+    for side_data in frame.side_data:
+        if side_data.type.name == "DISPLAYMATRIX":
+            a, b, _, c, d, *_ = struct.unpack("=9i", bytes(side_data))
+            return a, b, c, d
+    return None
+
+
+def _oriented(image: Image, matrix: tuple[int, int, int, int] | None) -> Image:
+    """An image after its display matrix; unchanged by an angle that is not a multiple of 90 degrees."""
+    if matrix is None or not _is_right_angle(matrix):
+        return image
+    a, b, c, d = matrix
+    if a and d:
+        return image[:: 1 if d > 0 else -1, :: 1 if a > 0 else -1]
+    return image.transpose(1, 0, 2)[:: 1 if b > 0 else -1, :: 1 if c > 0 else -1]
+
+
+def _is_right_angle(matrix: tuple[int, int, int, int]) -> bool:
+    a, b, c, d = matrix
+    return bool((a and d and not (b or c)) or (b and c and not (a or d)))
+
+
+def _rotation(matrix: tuple[int, int, int, int] | None) -> int:
+    """The clockwise rotation of a display matrix in degrees: 0, 90, 180 or 270."""
+    if matrix is None or not _is_right_angle(matrix):
+        return 0
+    a, b, _c, _d = matrix
+    if a:
+        return 0 if a > 0 else 180
+    return 90 if b > 0 else 270
+
+
+@dataclass(frozen=True)
+class _FirstFrame:
+    """Facts that only a decoded frame has."""
+
+    width: int
+    height: int
+    matrix: str
+    colour_range: str
+    rotation: int
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, frame: Any) -> _FirstFrame:
+        matrix = display_matrix(frame)
+        turned = matrix is not None and _is_right_angle(matrix) and not matrix[0]
+        width, height = (frame.height, frame.width) if turned else (frame.width, frame.height)
+        _check_size(width, height)
+        odd = matrix is not None and not _is_right_angle(matrix)
+        return cls(
+            width,
+            height,
+            MATRICES.get(int(frame.colorspace), ""),
+            RANGES.get(int(frame.color_range), ""),
+            _rotation(matrix),
+            ("the rotation is not a multiple of 90 degrees and is not applied",) if odd else (),
+        )
+
+
+def _check_size(width: int, height: int) -> None:
+    if min(width, height) < MIN_SIDE_PX:
+        raise VideoError("too_small", f"{width}x{height} pixels; the smallest side is {MIN_SIDE_PX}")
+    if width * height > MAX_FRAME_PIXELS:
+        raise VideoError("too_large", f"{width}x{height} pixels; at most {MAX_FRAME_PIXELS:,}")
+
+
+def frame_times(
+    stamps: Sequence[tuple[int | None, int | None]],
+    time_base: Fraction,
+    start: Fraction | None,
+    rate: Fraction,
+) -> list[FrameTime]:
+    """The times of frames in the order of presentation, always increasing.
+
+    Args:
+        stamps: presentation and decoding timestamps of every frame, in units of `time_base`.
+        time_base: seconds per unit.
+        start: the start of the container in seconds; None for the first frame's time.
+        rate: frames per second, where timestamps cannot be used.
+    """
+    shown = [pts for pts, _ in stamps]
+    decoded = [dts for _, dts in stamps]
+    usable: Sequence[int | None] = shown
+    if not _increasing(shown) and _increasing(decoded):
+        # Containers without presentation timestamps: decoders return frames at the rate of decoding.
+        first = decoded[0] or 0
+        usable = [None if dts is None else dts - first + (shown[0] or 0) for dts in decoded]
+    times: list[FrameTime] = []
+    last: Fraction | None = None
+    for index, (pts, stamp) in enumerate(zip(shown, usable, strict=True)):
+        time = None if stamp is None else stamp * time_base
+        if start is None:
+            start = time or Fraction(0)
+        time = None if time is None else time - start
+        if time is None or (last is not None and time <= last):
+            time = Fraction(0) if last is None else last + 1 / rate
+        last = time
+        stated = pts is not None and time == pts * time_base - start
+        times.append(FrameTime(index, pts, float(time), not stated))
+    return times
+
+
+def _increasing(stamps: Sequence[int | None]) -> bool:
+    known = [stamp for stamp in stamps if stamp is not None]
+    return len(known) == len(stamps) and all(a < b for a, b in pairwise(known))
+
+
+class _Video:
+    """An open video: its best stream, and how far all streams were read."""
+
+    def __init__(self, container: Any, av: Any) -> None:
+        self._container, self._av = container, av
+        streams = [stream for stream in container.streams.video if not _is_cover(stream)]
+        kinds = sorted({stream.type for stream in container.streams})
+        if not kinds:
+            raise VideoError("no_frames", "the file has no stream and no frames")
+        if kinds == ["data"]:
+            raise VideoError("truncated", "the file has no index of its streams; its end is missing")
+        if not streams:
+            raise VideoError("no_video", f"the file has no video, only {', '.join(kinds)}")
+        best = container.streams.best("video")
+        self.stream = best if best in streams else streams[0]
+        self.video_streams = len(streams)
+        self.time_base = Fraction(self.stream.time_base or Fraction(1, MICROSECONDS))
+        self.rate = Fraction(self.stream.guessed_rate or self.stream.average_rate or ASSUMED_RATE)
+        start = container.start_time
+        self.start = None if start is None else Fraction(start, MICROSECONDS)
+        if self.stream.width and self.stream.height:
+            _check_size(self.stream.width, self.stream.height)
+        context = self.stream.codec_context
+        if context is None:
+            raise VideoError("unreadable", "the video's codec is unknown")
+        context.thread_count = 1  # workers are processes already, and threads keep more frames
+        # Damaged data is an error instead of a frame that the decoder has made up.
+        context.options = {"err_detect": "explode", "max_pixels": str(MAX_FRAME_PIXELS)}
+        self._packets = 0
+        self._end = Fraction(0)
+
+    def frames(self) -> Iterator[Any]:
+        """Every frame in the order of presentation."""
+        count = 0
+        try:
+            for packet in self._container.demux():
+                if packet.size and packet.dts is not None:
+                    stop = max(packet.dts, packet.pts or packet.dts) + (packet.duration or 0)
+                    self._end = max(self._end, stop * Fraction(packet.time_base))
+                if packet.stream.index != self.stream.index:
+                    continue
+                self._packets += bool(packet.size)
+                if packet.is_corrupt:
+                    raise VideoError(*self._damage(f"a damaged packet after {counted(count, 'frame')}"))
+                for frame in packet.decode():
+                    yield frame
+                    count += 1
+        except self._av.FFmpegError as error:
+            reason = f"an error after {counted(count, 'frame')}: {error.strerror}"
+            raise VideoError(*self._damage(reason)) from error
+
+    def _damage(self, reason: str) -> tuple[VideoStatus, str]:
+        """Truncated if the damage is at the end of the file, else corrupt."""
+        try:
+            rest = sum(1 for packet in self._container.demux() if packet.size)
+        except self._av.FFmpegError:
+            rest = 0
+        declared = self._declared_frames()
+        at_end = not rest and declared and self._packets < declared
+        return ("truncated", f"{reason}; {declared} are declared") if at_end else ("corrupt", reason)
+
+    def _declared_frames(self) -> int:
+        counts = COUNTED_CONTAINER in self._container.format.name
+        return int(self.stream.frames) if counts else 0
+
+    def check_complete(self) -> None:
+        """Refuse a file that ends before its container says."""
+        declared = self._declared_frames()
+        if self._packets < declared:
+            raise VideoError(
+                "truncated", f"{self._packets} of {declared} frames are in the file; the rest is missing"
+            )
+        duration = self._container.duration
+        if declared or not duration:
+            return
+        end = Fraction(duration, MICROSECONDS) + (self.start or 0)
+        if end - self._end > MISSING_FRAMES / self.rate:
+            raise VideoError(
+                "truncated", f"the file ends at {float(self._end):.3f} s of {float(end):.3f} s declared"
+            )
+
+    def facts(self, width: int, height: int) -> VideoFacts:
+        """The facts of the stream; the size is that of upright frames."""
+        context = self.stream.codec_context
+        return VideoFacts(
+            container=self._container.format.name,
+            codec=context.name,
+            pixel_format=context.pix_fmt or "",
+            stream=self.stream.index,
+            video_streams=self.video_streams,
+            width=width,
+            height=height,
+            time_base=str(self.time_base),
+            pixel_aspect=str(self.stream.sample_aspect_ratio or 1),
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Video]:
+    av = load_av()
+    if path.is_file() and not path.stat().st_size:
+        raise VideoError("unreadable", "the file is empty")
+    options = {"protocol_whitelist": "", "format_whitelist": CONTAINERS}
+    try:
+        with path.open("rb") as file, av.open(file, options=options) as container:
+            yield _Video(container, av)
+    except av.FFmpegError as error:
+        raise VideoError(
+            "unreadable", f"no known video container, or a damaged one: {error.strerror}"
+        ) from error
+    except OSError as error:
+        raise VideoError("unreadable", f"{error.strerror or error}") from error
+
+
+def _is_cover(stream: Any) -> bool:
+    """Whether a stream is the cover image of an audio file."""
+    return "attached_pic" in str(getattr(stream, "disposition", "")).lower()
