@@ -129,7 +129,7 @@ def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str
 
 
 def _held_out_note(model: FilterModel, filters: Sequence[Mapping[str, Any]]) -> str:
-    """Refuse a filter model; a note on a model that has the name of one."""
+    """Refuse a filter model; a note on a model that has the name or the family of one."""
     held_out = model.record
     for used in filters:
         if used["model"]["fingerprint"] == held_out.fingerprint:
@@ -138,7 +138,9 @@ def _held_out_note(model: FilterModel, filters: Sequence[Mapping[str, Any]]) -> 
                 "shortlist is 0 by construction. Give a model with other weights."
             )
         if used["name"] == held_out.name:
-            return "same name as a filter model: probably the same network, trained again or changed"
+            return "same name as a filter model: perhaps the same network, trained again or changed"
+        if held_out.family and used.get("family", "") == held_out.family:
+            return f"same family as a filter model ({held_out.family}): not independent of the selection"
     return ""
 
 
