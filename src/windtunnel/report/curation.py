@@ -130,7 +130,7 @@ def _part(project: Project, step: StepRecord) -> StepPart:
         ],
         _rules(step),
         _funnel_rows(step),
-        list(FUNNELS[step.step].values()),
+        list(_stages(step).values()),
         _confusions(rows.values()) if step.step == "hard" else [],
         _examples(project, [candidates[id_] for id_ in shown], rows),
         [
@@ -174,18 +174,24 @@ def _rules(step: StepRecord) -> list[str]:
     ]
 
 
+def _stages(step: StepRecord) -> dict[str, tuple[str, str]]:
+    """Name and meaning of the numbers of a funnel; without a hierarchy nothing is known to be unrelated."""
+    known = step.summary.get("hierarchy_known", True)
+    return {key: stage for key, stage in FUNNELS[step.step].items() if known or key != "unrelated"}
+
+
 def _funnel_rows(step: StepRecord) -> list[list[str]]:
     first = step.summary["stored"] or 1
     return [
         [name, f"{step.summary[key]:,}", f"{100 * step.summary[key] / first:.1f}"]
-        for key, (name, _) in FUNNELS[step.step].items()
+        for key, (name, _) in _stages(step).items()
     ]
 
 
 def _funnel_figure(step: StepRecord) -> dict[str, Any]:
     """Horizontal bars of the number of candidates after each stage."""
-    names = [name for name, _ in FUNNELS[step.step].values()]
-    values = [step.summary[key] for key in FUNNELS[step.step]]
+    names = [name for name, _ in _stages(step).values()]
+    values = [step.summary[key] for key in _stages(step)]
     return {
         "data": [
             {
