@@ -20,6 +20,8 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, put, write_csv, write_model
+from windtunnel.analysis.model_tables.filter_models import filter_models
+from windtunnel.analysis.model_tables.reading import read_tables
 from windtunnel.curate.project import Project
 from windtunnel.models import load_model
 
@@ -143,6 +145,29 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     run = windtunnel.run(model, tmp_path / "all", out=tmp_path / "run-all")
     scores = {score.condition: score.value for score in run.scores(["top1_error"])}
     assert scores == {"birds-hard-unreviewed": pytest.approx(6 / 9)}
+
+
+def test_effective_robustness_leaves_out_the_models_that_filtered(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    """The line is fitted over the models that did not choose the images."""
+    assert windtunnel_command("curate", "export", project, "--out", "set").returncode == 0
+    for number, label in enumerate(CLASSES):
+        for place in range(4):
+            put(tmp_path / "val" / WNIDS[label] / f"{place}.png", label, shade=100 + 4 * number + place)
+    (tmp_path / "copy").mkdir()
+    copy = write_model(tmp_path / "copy")
+    copy.write_text(copy.read_text().replace("def others", "def fourth"))
+    models = [model, *(f"{tmp_path / name}" for name in ("colours.py:others", "colours.py:resnet50"))]
+    models.append(f"{copy}:fourth")
+    runs = [tmp_path / f"run-{number}" for number in range(4)]
+    for each, out in zip(models, runs, strict=True):
+        windtunnel.run(each, tmp_path / "set", clean=tmp_path / "val", out=out)
+    table = read_tables(runs)
+    found = filter_models(table, [table.setting("birds-hard-unreviewed")])
+    marked = [name for name, is_filter in zip(table.models, found.marked, strict=True) if is_filter]
+    assert marked == [load_model(model).name]
+    assert found.filtered_sets == ("birds, hard, without review",)
 
 
 def test_reviewed_and_unreviewed_versions_come_from_one_project(

@@ -18,6 +18,7 @@ from windtunnel.core.candidates import SHORTLISTED, Candidate
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import file_digest
+from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import FilterModelInfo, OwnSet, Record, RecordError, read_record
@@ -25,6 +26,7 @@ from windtunnel.core.wording import listed
 from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
 from windtunnel.curate.set_files import checksums_text, csv_text, declaration_text, folder_names
 from windtunnel.curate.verdicts import Verdict, read_verdicts
+from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
 from windtunnel.options.export import ExportOptions
 from windtunnel.store.atomic_files import write_whole
@@ -268,10 +270,16 @@ def _declaration(
         filter_models=models,
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
-        classes=tuple(sorted({folders[label] for label in folders if label})) if role == "shifted" else (),
+        classes=_class_order(folders) if role == "shifted" else (),
         masked=role == "shifted" and not options.all_outputs,
     )
     return checked_declaration(own, option("name"))
+
+
+def _class_order(folders: Mapping[str, str]) -> tuple[str, ...]:
+    """All classes of the project in their order; () for WordNet ids and numbers, which have their own."""
+    space, _ = label_space_of(folder for label, folder in folders.items() if label)
+    return space.classes if space.name not in (IMAGENET_1K, INDICES) else ()
 
 
 def filter_models(step: StepRecord) -> tuple[FilterModelInfo, ...]:

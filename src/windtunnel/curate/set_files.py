@@ -63,7 +63,7 @@ def declaration_text(own: OwnSet) -> str:
 
 def _toml(value: Any) -> str:
     """A text, truth value or list of texts in TOML, whose basic strings are JSON's without DEL."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return f"[\n{''.join(f'  {_toml(item)},{chr(10)}' for item in value)}]" if value else "[]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

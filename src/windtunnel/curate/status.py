@@ -48,14 +48,21 @@ def project_status(project: Project) -> ProjectStatus:
         classes=counts(row.label for row in stored if row.label),
         steps={name: record.summary for name, record in steps.items()},
         stages={name: counts(audit.stage for audit in project.audit(name).values()) for name in audits},
-        next=_next_command(project, collected=bool(stored), filtered=bool(audits)),
+        next=_next_command(
+            project,
+            collected=bool(stored),
+            filtered=bool(audits),
+            videos=any("video" in name for name in steps),
+        ),
     )
 
 
-def _next_command(project: Project, *, collected: bool, filtered: bool) -> str:
+def _next_command(project: Project, *, collected: bool, filtered: bool, videos: bool) -> str:
     folder = shlex.quote(str(project.folder))
+    if videos and not collected:
+        return f"windtunnel curate video {folder} VIDEO... --out SET"
     if not collected:
         return f"windtunnel curate collect TABLE --project {folder}"
     if not filtered:
-        return f"windtunnel curate hard {folder} MODEL..."
+        return f"windtunnel curate hard {folder} --filter MODEL"
     return f"windtunnel curate export {folder} --out SET"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from windtunnel.analysis.caveats import networks_that_filtered
 from windtunnel.analysis.model_tables.table import ModelTable, Setting
 from windtunnel.core.wording import counted, listed
-from windtunnel.published.natural_sets import NaturalSet, natural_sets
+from windtunnel.published.natural_sets import NaturalSet, extended_by, natural_sets
 
 # Models of a note that are listed by name.
 NAMED = 3
@@ -38,11 +38,8 @@ def filter_models(table: ModelTable, settings: Sequence[Setting]) -> FilterModel
     A retrained copy of the network counts too: it still scores near zero.
     """
     marked = np.zeros(len(table.models), bool)
-    sets: dict[str, NaturalSet] = {
-        setting.natural_set: natural_sets()[setting.natural_set]
-        for setting in settings
-        if setting.natural_set and natural_sets()[setting.natural_set].filtered_by
-    }
+    naturals = map(_natural_set, settings)
+    sets = {natural.part: natural for natural in naturals if natural and natural.filtered_by}
     notes = []
     for natural in sets.values():
         is_filter = np.array([bool(networks_that_filtered(natural, model)) for model in table.models], bool)
@@ -54,3 +51,10 @@ def filter_models(table: ModelTable, settings: Sequence[Setting]) -> FilterModel
                 f"{counted(len(names), 'model')}: {listed(names, NAMED)}."
             )
     return FilterModels(marked, tuple(natural.title for natural in sets.values()), tuple(notes))
+
+
+def _natural_set(setting: Setting) -> NaturalSet | None:
+    """The natural set of a setting, published or declared by a user; None for others."""
+    if setting.own_set:
+        return extended_by(setting.own_set)
+    return natural_sets()[setting.natural_set] if setting.natural_set else None

@@ -73,7 +73,16 @@ def _accuracies(run: ScoredRun, prefix: str) -> Iterator[Cell]:
             name = f"{_set_name(run)} {score.condition}"
             role: Role = "clean" if score.condition == PM_0 else "natural"
             own = "" if role == "clean" else clean
-            setting = Setting(name, role, own, "same", score.n, suite, natural_set=_natural_name(run))
+            setting = Setting(
+                name,
+                role,
+                own,
+                "same",
+                score.n,
+                suite,
+                natural_set=_natural_name(run),
+                own_set=run.info.data.own_set,
+            )
             yield Cell(setting, score.value)
         return
     errors = {score.condition: score for score in score_run(run, ["top1_error"])}
@@ -106,7 +115,16 @@ def _natural_cells(run: ScoredRun, errors: dict[str, Score], suite: str) -> Iter
     own = f"{name} clean" if clean in errors else ""
     if own:
         yield Cell(Setting(own, "clean", "", "same", errors[clean].n, suite), 1 - errors[clean].value)
-    setting = Setting(name, "natural", own, "same", errors[shifted].n, suite, natural_set=_natural_name(run))
+    setting = Setting(
+        name,
+        "natural",
+        own,
+        "same",
+        errors[shifted].n,
+        suite,
+        natural_set=_natural_name(run),
+        own_set=run.info.data.own_set,
+    )
     yield Cell(setting, 1 - errors[shifted].value)
 
 
@@ -143,8 +161,9 @@ def _natural_name(run: ScoredRun) -> str:
 
 
 def _set_name(run: ScoredRun) -> str:
-    """The natural set, or the name of a user's own data, so that several own sets are told apart."""
-    return _natural_name(run) or run.info.data.name
+    """The natural set, or the name of a user's own set or data, so that several own sets are told apart."""
+    own = run.info.data.own_set
+    return _natural_name(run) or (own.name if own else run.info.data.name)
 
 
 def _benchmark(run: ScoredRun) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import listed
 
 Role = Literal["clean", "natural", "synthetic", "other"]
@@ -33,6 +34,7 @@ class Setting:
         table: the file or suite that it comes from.
         corruption: the corruption whose severities belong together; "" for none.
         natural_set: the natural set of `natural.toml`; "" for none.
+        own_set: the declaration of a user's own natural set.
         direction: whether higher or lower values are better.
         is_accuracy: False for other scores of runs, such as mFR, from which no clean accuracy is subtracted.
         notes: remarks on its values, a sentence each.
@@ -46,6 +48,7 @@ class Setting:
     table: str = ""
     corruption: str = ""
     natural_set: str = ""
+    own_set: OwnSet | None = None
     direction: Direction = "higher"
     is_accuracy: bool = True
     notes: tuple[str, ...] = ()
