@@ -250,9 +250,12 @@ def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_pa
     assert others["held-out", "shortlist"] == results["held-out", "shortlist"]
 
 
-def test_transfer_needs_a_filtered_project(project: Path, tmp_path: Path) -> None:
+def test_transfer_needs_a_shortlist(project: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="curate hard first"):
         api.measure_transfer(project, [model(tmp_path)])
+    api.filter_hard(project, [model(tmp_path)], max_true_confidence=0.0)
+    with pytest.raises(UserError, match="is empty"):
+        api.measure_transfer(project, [shifted(tmp_path)])
 
 
 def test_ood_keeps_confident_predictions_of_unrelated_classes(tmp_path: Path) -> None:

@@ -81,6 +81,10 @@ def measure_transfer(
     hard = project.steps().get(HARD)
     if hard is None:
         raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
+    if not hard.summary["shortlist"]:
+        raise UserError(
+            f"The shortlist of {project.folder} is empty; filter with other thresholds or more candidates."
+        )
     rows = labelled_candidates(project)
     classes = hard.recipe["classes"]
     images = CandidateImages(project.folder, rows, classes)
