@@ -60,15 +60,16 @@ def project(tmp_path: Path, windtunnel_command: Command, model: str) -> Path:
     return folder
 
 
-def filter_step(folder: Path, step: str, stage: Any, model: str) -> None:
-    """Write the audit and the record of a filtering step."""
+def filter_step(folder: Path, step: str, stage: Any, model: str, classes: Sequence[str] = ()) -> None:
+    """Write the audit and the record of a filtering step; only the outputs of given classes competed."""
     opened = Project(folder)
     rows = [row for row in opened.candidates() if row.status == "ok"]
     stages = [stage(row.row) for row in rows]
     reasons = ["a crop is right" if stage == "correct" else "" for stage in stages]
     opened.write_audit(step, pa.table({"id": [row.id for row in rows], "stage": stages, "reason": reasons}))
     loaded = load_model(model)
-    recipe = {"models": [{"name": loaded.name, "model": {"fingerprint": loaded.fingerprint}}]}
+    models = [{"name": loaded.name, "model": {"fingerprint": loaded.fingerprint}}]
+    recipe = {"models": models, "classes": list(classes)}
     opened.finish(step, recipe, {"kept": 9})
 
 
@@ -128,8 +129,8 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     )
     run = windtunnel.run(model, tmp_path / "set", out=tmp_path / "run")
     scores = {score.condition: score.value for score in run.scores(["top1_error"])}
-    # Of nine images three are wrong: those that are right among the three classes count as right.
-    assert scores == {"birds-hard-unreviewed": pytest.approx(3 / 9)}
+    # Of nine images three are right: all outputs compete, as in the filtration.
+    assert scores == {"birds-hard-unreviewed": pytest.approx(6 / 9)}
     assert run.recipe.suite.name == "natural"
     page = windtunnel_command("report", tmp_path / "run")
     assert page.returncode == 0, page.stderr
@@ -140,11 +141,27 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     windtunnel.run(f"{tmp_path / 'colours.py'}:others", tmp_path / "set", out=tmp_path / "other")
     windtunnel_command("report", tmp_path / "other")
     assert "Low by construction" not in (tmp_path / "other" / "report.md").read_text()
-    # All outputs compete if the set says so.
-    windtunnel_command("curate", "export", project, "--out", "all", "--all-outputs")
-    run = windtunnel.run(model, tmp_path / "all", out=tmp_path / "run-all")
-    scores = {score.condition: score.value for score in run.scores(["top1_error"])}
-    assert scores == {"birds-hard-unreviewed": pytest.approx(6 / 9)}
+
+
+def test_the_outputs_that_compete_are_those_of_the_filtration(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    def error(name: str, *options: str) -> float:
+        done = windtunnel_command("curate", "export", project, "--out", name, *options)
+        assert done.returncode == 0, done.stderr
+        run = windtunnel.run(model, tmp_path / name, out=tmp_path / f"run-{name}")
+        (score,) = run.scores(["top1_error"])
+        return score.value
+
+    # Among the three classes, three more images are right: the model's second answer.
+    assert error("masked", "--mask") == pytest.approx(3 / 9)
+    # The first answer on these three is a class that competed in the filtration, but has no image.
+    kept = [WNIDS[label] for label in (*CLASSES, OUTSIDE)]
+    filter_step(project, "hard", lambda place: "correct" if place % 4 == 0 else "shortlisted", model, kept)
+    assert error("four") == pytest.approx(6 / 9)
+    declared = (tmp_path / "four" / "windtunnel.toml").read_text()
+    assert "masked = true" in declared
+    assert WNIDS[OUTSIDE] in declared
 
 
 def test_effective_robustness_leaves_out_the_models_that_filtered(

@@ -144,7 +144,7 @@ class OwnSet(Record, frozen=True):
         not_trained_on: datasets that invalidate the score of a model trained on them.
         notes: notes for the reader.
         classes: its classes in the order of their indices; () for those of its folders.
-        masked: whether only the outputs of the classes in the set compete.
+        masked: whether only the outputs of `classes` compete, or those of its folders if there are none.
     """
 
     name: str

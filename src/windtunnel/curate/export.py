@@ -155,10 +155,11 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
     role = options.role or ("out" if step == OOD_STEP else "shifted")
     chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
     _check_chosen(project, chosen, role)
-    folders = folder_names(row.label for row in rows if row.status == "ok")
+    competing = _names(steps[step].recipe.get("classes")) if step in steps else ()
+    folders = folder_names([*(row.label for row in rows if row.status == "ok"), *competing])
     made = ExportedSet(
         out,
-        _declaration(project, step, steps, role, options, chosen, folders),
+        _declaration(project, step, steps, role, options, chosen, _classes(folders, competing)),
         [_row(row, step, audit, verdicts, folders) for row in rows],
         folders,
         steps,
@@ -248,9 +249,10 @@ def _declaration(
     role: str,
     options: ExportOptions,
     chosen: Sequence[Candidate],
-    folders: Mapping[str, str],
+    classes: tuple[str, ...],
 ) -> OwnSet:
     reviewed = options.reviewed is not None
+    masked = step in steps and bool(_names(steps[step].recipe.get("classes")))
     words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
     name = "-".join([*words, *([step] if step else []), *([] if reviewed else ["unreviewed"])])
     title = f"{project.recipe.name}{f', {step}' if step else ''}{'' if reviewed else ', without review'}"
@@ -270,14 +272,23 @@ def _declaration(
         filter_models=models,
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
-        classes=_class_order(folders) if role == "shifted" else (),
-        masked=role == "shifted" and not options.all_outputs,
+        classes=classes if role == "shifted" else (),
+        masked=role == "shifted" and (options.mask or masked),
     )
     return checked_declaration(own, option("name"))
 
 
-def _class_order(folders: Mapping[str, str]) -> tuple[str, ...]:
-    """All classes of the project in their order; () for WordNet ids and numbers, which have their own."""
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+def _classes(folders: Mapping[str, str], competing: Sequence[str]) -> tuple[str, ...]:
+    """The classes that competed in the filtration, else all of the project.
+
+    Without a mask WordNet ids and numbers need no list: they have their own order.
+    """
+    if competing:
+        return tuple(sorted(folders.get(name, name) for name in competing))
     space, _ = label_space_of(folder for label, folder in folders.items() if label)
     return space.classes if space.name not in (IMAGENET_1K, INDICES) else ()
 

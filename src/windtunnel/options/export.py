@@ -41,8 +41,8 @@ class ExportOptions(Options):
     notes: Sequence[str] = option_field(
         default=(), help="A note for readers; may be repeated.", flag_name="note", metavar="TEXT"
     )
-    all_outputs: bool = option_field(
+    mask: bool = option_field(
         default=False,
-        help="All outputs of a model compete. Default: only those of the classes in the set, as in "
-        "ImageNet-A.",
+        help="Only outputs of the set's classes compete, as in ImageNet-A. Default: as in the filtration, "
+        "which masks if it was given classes.",
     )

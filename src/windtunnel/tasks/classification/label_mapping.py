@@ -57,15 +57,29 @@ class ClassMapping(LabelMapping):
         refuse_unlabelled(self.dataset.location, suite, metrics, self.samples)
 
     def projection(self, surveyed: Sequence[Surveyed], *, masked: bool) -> ProjectionRecipe:
-        """The outputs that compete: all, those of a map, or if `masked` those of these images' classes."""
+        """The outputs that compete: all, those of a map, or if `masked` those of these images' classes.
+
+        A user's own natural set may declare the classes instead.
+        """
         if self.dataset.natural and masked:
             refuse_mask(self.dataset.natural)
         projection = self.collapsed or Projection()
         if masked:
-            labels = [[self.outputs[label] for label in image.sample.labels] for image in surveyed]
-            mask = mask_to([output for output in row if output >= 0] for row in labels)
+            labels = self._declared_labels or [image.sample.labels for image in surveyed]
+            mask = mask_to(
+                [self.outputs[label] for label in row if self.outputs[label] >= 0] for row in labels
+            )
             projection = replace(projection, kept=mask.kept)
         return ProjectionRecipe(projection.kind, projection.kept, self.outputs, projection.outputs)
+
+    @property
+    def _declared_labels(self) -> list[tuple[int, ...]]:
+        """The labels of the classes that a user's own masked set declares; none for other data."""
+        natural = self.dataset.natural
+        if natural is None or natural.own is None or not natural.own.masked:
+            return []
+        place = {name: index for index, name in enumerate(self.space.classes)}
+        return [(place[name],) for name in natural.classes if name in place]
 
 
 def map_classes(
