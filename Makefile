@@ -45,6 +45,7 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.install
 	$(BIN)/python benchmarks/several_models.py
 	$(BIN)/python benchmarks/cpu_stages.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/filtration.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

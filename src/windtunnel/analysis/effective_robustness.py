@@ -190,8 +190,8 @@ def effective_robustness(
     if fit.at_search_limit and fit.breakpoint is not None:
         notes.append(
             f"The breakpoint, {100 * fit.breakpoint:.1f} %, is at the limit of the search, which leaves at "
-            f"least {models_per_piece(fit.n)} models on each side: a better one may lie beyond. Give one with "
-            f"{option('breakpoint')}, or fit one line with {option('pieces', 1)}."
+            f"least {models_per_piece(fit.n)} models on each side: a better one may lie beyond. Give one "
+            f"with {option('breakpoint')}, or fit one line with {option('pieces', 1)}."
         )
     notes += _setting_notes(setting, table.setting(setting.clean), used_pieces, has_kink)
     models = _models(
