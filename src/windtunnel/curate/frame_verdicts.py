@@ -85,7 +85,9 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         where = f"{file}: row {number}"
         set_ = _set_name(str(row["set"] or ""))
         if set_ not in sets:
-            raise unknown_name("frame set", set_, sets, f"{where}; windtunnel curate video --json lists them")
+            raise unknown_name(
+                "frame set", set_, sets, f"{where}; the export of the sets lists them in labels.json"
+            )
         verdict = str(row["verdict"] or "").strip().lower()
         if verdict not in VERDICTS:
             raise UserError(f"{where} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
