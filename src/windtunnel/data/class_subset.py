@@ -64,7 +64,7 @@ def of_classes(
         f"{len(selected):,} of {len(samples):,}."
     )
     notes = [note]
-    if len(chosen) == 1:
+    if len(chosen & {label for sample in selected for label in sample.labels}) == 1:
         notes.append("These images are of one class: scores say little about telling classes apart.")
     return ClassSubset(selected, rule, tuple(notes))
 

@@ -24,8 +24,8 @@ def refuse_unfinished(path: str | Path) -> None:
     """Refuse the folder of a study whose models are not all trained."""
     if (Path(path) / STUDY_FILE).is_file() and not is_study(path):
         raise UserError(
-            f"{path} is an overlap study that is not finished; repeat the command that started it, windtunnel "
-            f"overlap TRAIN TEST --out {path} with the same options, which continues it."
+            f"{path} is an overlap study that is not finished; repeat the command that started it, "
+            f"windtunnel overlap TRAIN TEST --out {path} with the same options, which continues it."
         )
 
 

@@ -376,8 +376,9 @@ def _read_csv(text: str, path: Path) -> OverlapMatrix:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     if lacking := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
         raise UserError(
-            f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; give overlap.csv "
-            f"of a study ({', '.join(COLUMNS)}), or a table of accuracies ({', '.join(ACCURACY_COLUMNS)})."
+            f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; give "
+            f"overlap.csv of a study ({', '.join(COLUMNS)}), or a table of accuracies "
+            f"({', '.join(ACCURACY_COLUMNS)})."
         )
     rows = list(reader)
     cells = {(row["candidate"], row["other"]): row for row in rows}
