@@ -9,6 +9,7 @@ import numpy as np
 from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
 from windtunnel.analysis.overlap.scores import OverlapMatrix, overlap_matrix, read_overlap
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.overlap_files import ACCURACIES_FILE, JSON_FILE, STUDY_FILE
 
@@ -25,7 +26,8 @@ def refuse_unfinished(path: str | Path) -> None:
     if (Path(path) / STUDY_FILE).is_file() and not is_study(path):
         raise UserError(
             f"{path} is an overlap study that is not finished; repeat the command that started it, "
-            f"windtunnel overlap TRAIN TEST --out {path} with the same options, which continues it."
+            f"windtunnel overlap TRAIN TEST {option('out', str(path))} with the same options, which "
+            "continues it."
         )
 
 
