@@ -26,7 +26,14 @@ from windtunnel.core.images import Image
 from windtunnel.core.registry import include_python
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.core.shared_number import SharedNumber
-from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
+from windtunnel.corruptions import (
+    REGISTRY,
+    SEVERITIES,
+    check_edition,
+    check_seed,
+    check_severity,
+    refuse_severity,
+)
 from windtunnel.imaging.image_types import Layout, check_layout, to_pixels
 from windtunnel.suites.suite_files import load_suite
 
@@ -355,6 +362,7 @@ def _sample_id(index: SupportsIndex | str) -> str:
 def _check_unit(name: str, settings: Mapping[str, str]) -> None:
     if not isinstance(name, str):
         raise UserError(f"The corruption is {name!r}; give its name (windtunnel list corruptions).")
+    refuse_severity(name)
     unit = REGISTRY.get(name)
     if settings:
         unit.assets(settings)

@@ -254,6 +254,10 @@ def test_without_a_file_the_suite_is_printed(table: Path, windtunnel_command: Co
     [
         (("categories", "nowhere"), "No such study: nowhere."),
         (("categories", "{folder}"), "has no accuracies.csv"),
+        (("categories", "{unfinished}"), "is an overlap study that is not finished; repeat the command"),
+        (("report", "{unfinished}"), "is an overlap study that is not finished; repeat the command"),
+        (("report", "{folder}"), "windtunnel report takes the folder of an overlap study too."),
+        (("categories", "{other}"), "lacks the columns candidate, other, overlap, low, high; give"),
         (("categories", "{table}", "--threshold", "2"), "--threshold is 2; give a correlation"),
         (("categories", "{table}", "--seed", "-1"), "--seed is -1; give a whole number from 0"),
         (("categories", "{table}", "--replicates", "3000"), "--replicates is 3000; give 0 to 1,000"),
@@ -281,7 +285,16 @@ def test_wrong_input_is_one_line(
 ) -> None:
     other = tmp_path / "other.csv"
     other.write_text("model,clean,frost:1\n" + "".join(f"net-{n},0.8,0.5\n" for n in range(5)))
-    places = {"table": table, "folder": tmp_path, "study": table.parent, "other": other}
+    unfinished = tmp_path / "unfinished"
+    unfinished.mkdir()
+    (unfinished / "study.json").write_text("{}")
+    places = {
+        "unfinished": unfinished,
+        "table": table,
+        "folder": tmp_path,
+        "study": table.parent,
+        "other": other,
+    }
     done = windtunnel_command(*(argument.format(**places) for argument in arguments))
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -37,7 +37,9 @@ def plan(data: Path | str, **options: object) -> windtunnel.api.running.Plan:
 
 
 def test_every_tenth_class_of_the_demo_is_the_first() -> None:
-    assert planned_classes(plan("demo", classes="every:10")) == {"0"}
+    one = plan("demo", classes="every:10")
+    assert planned_classes(one) == {"0"}
+    assert any("These images are of one class" in note for note in one.info.notes)
     assert planned_classes(plan("demo", classes="every:3")) == {"0", "3", "6", "9"}
     assert planned_classes(plan("demo", classes="every:1")) == set(map(str, range(10)))
 

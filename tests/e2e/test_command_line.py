@@ -257,6 +257,7 @@ WRONG = {
         ["run", "demo", "demo", "--out", "imagenet"],
         "contains other files",
     ),
+    "severity of one strength": (["show", "s2n/random_fog:3"], "has one strength; write s2n/random_fog."),
     "image into no folder": (["show", "gaussian_noise", "--out", "nope/x.png"], "nope/x.png"),
     "image of no kind": (["show", "gaussian_noise", "--out", "x.xyz"], ".png"),
     "suite of bytes": (["run", "demo", "demo", "--suite", "bytes.toml"], "not valid TOML"),

@@ -78,7 +78,7 @@ def study(folder: Path) -> Path:
     done = forked_command(*arguments("study", "--workers", "1"), cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "candidates  2: contrast:5, s2n/gauss_noise" in done.stderr
-    assert "training models" in done.stderr and "18 of 18 (100 %)" in done.stderr
+    assert "training epochs" in done.stderr and "18 of 18 (100 %)" in done.stderr
     assert "2 candidates, 2 seeds, 80 images" in done.stdout
     return folder / "study"
 
@@ -218,12 +218,15 @@ def test_a_table_of_accuracies_needs_no_training(
         (["digits.npz#train", "digits.npz#train", "--out", "x"], "are training images"),
         (
             ["digits.npz#train", "digits.npz#test", "--out", "x", "--candidates", "fogg"],
-            "neither a corruption",
+            "Unknown candidate 'fogg'. Did you mean fog?",
         ),
-        (["digits.npz#train", "digits.npz#test", "--out", "x", "--candidates", "fog:9"], "Severity is 9"),
+        (
+            ["digits.npz#train", "digits.npz#test", "--out", "x", "--candidates", "fog:9"],
+            "'fog:9' is not a severity of fog",
+        ),
         (
             ["digits.npz#train", "digits.npz#test", "--out", "x", "--candidates", "fog"],
-            "an overlap needs two",
+            "gives 1 corruption; an overlap needs two different ones.\n",
         ),
         (
             ["digits.npz#train", "digits.npz#test", "--out", "x", "--candidates", "imagenet-p"],

@@ -149,6 +149,11 @@ def test_what_is_no_image_is_refused_in_one_line(image: object, match: str) -> N
     [
         ({"name": "fogg"}, "Unknown corruption 'fogg'. Did you mean fog"),
         ({"name": ["fog"]}, "give its name"),
+        (
+            {"name": "s2n/blur:3"},
+            "'s2n/blur:3' has a severity, but s2n/blur has one strength; write s2n/blur.",
+        ),
+        ({"name": "fog:3"}, "'fog:3' has a severity, but only the name is meant here; write fog."),
         ({"severity": 0}, "Severity is 0; give 1"),
         ({"severity": 6}, "Severity is 6"),
         ({"severity": 2.0}, "Severity is 2.0"),

@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from windtunnel.report.files import Written as Written
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
     from windtunnel.studies.stored_accuracies import is_study as is_study
+    from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
 
 # The names of each module.
 _NAMES = {
@@ -199,7 +200,7 @@ _NAMES = {
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
-    "windtunnel.studies.stored_accuracies": ("is_study",),
+    "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }
 
 if not TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
 from windtunnel.cli.printing import print_lines
-from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.conditions import grid_text, is_uneven, levels_text
 from windtunnel.core.locations import Location
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
@@ -109,5 +109,6 @@ def _contents(plan: api.MakePlan) -> str:
     else:
         contents = counted(units, "sequence" if is_clip else "corruption")
         if levels:
-            contents += f" x {'difficulty' if is_clip else 'severities'} {', '.join(map(str, levels))}"
+            numbers = ", ".join(map(str, levels))
+            contents += f" x {f'difficulty {numbers}' if is_clip else levels_text(levels)}"
     return f"{contents}, {plan.layout}, codec {modified[-1].codec}"

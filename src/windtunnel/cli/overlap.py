@@ -105,13 +105,17 @@ def _of_study(
             f"{len(study.items)} ({study.protocol.network}, {counted(settings.epochs, 'epoch')}): "
             f"{counted(len(study.candidates), 'candidate')} and clean, {counted(len(study.seeds), 'seed')}",
         ),
+        (
+            "epochs",
+            f"{len(study.items) * study.epochs_per_model:,} in all; the test of a model counts as one",
+        ),
         ("workers", f"{workers}"),
         ("disk", f"{byte_size(study.test_bytes)} of test images while models are trained"),
         ("out", str(study.folder)),
         *(("note", note) for note in study.notes),
     ]
     print_lines(console, lines)
-    with Bar(console, "making test images") as making, Bar(console, "training models") as training:
+    with Bar(console, "making test images") as making, Bar(console, "training epochs") as training:
 
         def count_epochs(done: int, total: int, failed: int = 0) -> None:
             making.finish()

@@ -100,6 +100,8 @@ def command(
             )
         _study(runs[0], out, as_json, as_csv)
         return
+    for folder in runs:
+        api.refuse_unfinished(folder)
     if len(runs) > 1:
         if baseline:
             raise UserError(

@@ -18,8 +18,9 @@ from windtunnel.options import ShowOptions
 def command(unit: str, out: str | None, **options: Any) -> None:
     """Write sample images of UNIT, a corruption or a sequence.
 
-    For a corruption (fog): a PNG file with the clean image and the five severities. For a sequence
-    (seq/tilt): a PNG file with a strip of frames, and an animated WebP file with all of them.
+    For a corruption (fog): a PNG file with the clean image and the five severities, or five random draws of
+    a corruption with one strength (s2n/random_fog). For a sequence (seq/tilt): a PNG file with a strip of
+    frames, and an animated WebP file with all of them.
     """
     for path in api.show(unit, out, ShowOptions(**options)):
         click.echo(str(path))

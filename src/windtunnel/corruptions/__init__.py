@@ -247,6 +247,14 @@ def has_one_strength(unit: str) -> bool:
     return unit in REGISTRY and REGISTRY.get(unit).has_one_strength
 
 
+def refuse_severity(written: str) -> None:
+    """Refuse a corruption with a severity (`fog:3`) where its name alone is meant."""
+    unit, colon, _ = written.partition(":")
+    if colon and unit in REGISTRY:
+        why = f"{unit} has one strength" if has_one_strength(unit) else "only the name is meant here"
+        raise UserError(f"'{written}' has a severity, but {why}; write {unit}.")
+
+
 def check_severity(severity: int) -> None:
     """Refuse a severity outside 1..5."""
     if isinstance(severity, bool) or not isinstance(severity, WHOLE) or severity not in SEVERITIES:

@@ -63,7 +63,10 @@ def of_classes(
         f"Images of {len(chosen):,} of {len(space):,} classes are used ({option('classes', str(given))}): "
         f"{len(selected):,} of {len(samples):,}."
     )
-    return ClassSubset(selected, rule, (note,))
+    notes = [note]
+    if len(chosen & {label for sample in selected for label in sample.labels}) == 1:
+        notes.append("These images are of one class: scores say little about telling classes apart.")
+    return ClassSubset(selected, rule, tuple(notes))
 
 
 def _every(space: LabelSpace, step: int) -> frozenset[int]:

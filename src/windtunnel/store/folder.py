@@ -238,7 +238,10 @@ def read_run_json(path: Location) -> RunRecord:
     if not file.is_file():
         why = "it does not exist" if not path.exists() else f"it has no {RECIPE_FILE}"
         why = "it is a file" if path.is_file() else why
-        raise UserError(f"{path} is not a run folder: {why}; give a folder written by windtunnel run.")
+        raise UserError(
+            f"{path} is not a run folder: {why}; give a folder written by windtunnel run. windtunnel report "
+            "takes the folder of an overlap study too."
+        )
     folder = RunFolder(path)
     content = folder.read_recipe_file()
     if digest(content.get("recipe")) != content.get("recipe_digest"):

@@ -11,6 +11,8 @@ from windtunnel.core.option_names import option
 from windtunnel.store.atomic_files import refuse_unwritable, write_whole
 
 ACCURACIES_FILE, CSV_FILE, JSON_FILE = "accuracies.csv", "overlap.csv", "overlap.json"
+# Of a study, finished or not.
+STUDY_FILE = "study.json"
 # Written by `windtunnel report`.
 PAGE_FILE = "report.html"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from windtunnel.core.conditions import Condition
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations import Location, is_inside, local_path
 from windtunnel.core.option_names import option
 from windtunnel.core.records import record_of
@@ -103,15 +103,15 @@ def study_conditions(
                 small[unit] = least
             else:
                 places[unit, level] = None
-    if len(places) < 2:
-        raise UserError(
-            f"{option('candidates')} gives {counted(len(places), 'corruption')} for images of {side_px} "
-            "pixels; an overlap needs two."
-        )
     notes = [
         f"{unit} is left out: it needs images of {least} pixels, and the protocol's have {side_px}."
         for unit, least in small.items()
     ]
+    if len(places) < 2:
+        raise UserError(
+            f"{option('candidates')} gives {counted(len(places), 'corruption')}; an overlap needs two "
+            f"different ones.{''.join(f' {note}' for note in notes[:1])}"
+        )
     clean = Condition("clean", edition=edition_of(side_px, side_px))
     return (clean, *conditions_at(places, side_px)), notes
 
@@ -121,9 +121,12 @@ def _names(written: str) -> Sequence[str]:
     if written.partition(":")[0] in CORRUPTIONS:
         return [written]
     if not written.endswith(".toml") and written.partition("@")[0] not in suite_names():
-        raise UserError(
-            f"{option('candidates', [written])} is neither a corruption nor a suite; see windtunnel list "
-            "corruptions and windtunnel list suites."
+        known = [*CORRUPTIONS.names(), *suite_names()]
+        raise unknown_name(
+            "candidate",
+            written.partition(":")[0],
+            known,
+            "windtunnel list corruptions, windtunnel list suites",
         )
     suite = load_suite(written)
     if not suite.corruptions or suite.stored:

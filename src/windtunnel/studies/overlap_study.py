@@ -94,6 +94,11 @@ class OverlapStudy:
         return self.train.portable and self.test.portable
 
     @property
+    def epochs_per_model(self) -> int:
+        """The epochs of a model that progress counts; its evaluation counts as one."""
+        return self.protocol.settings.epochs + 1
+
+    @property
     def test_bytes(self) -> int:
         """The size of the arrays of test images."""
         return len(self.conditions) * len(self.images) * 3 * self.protocol.side_px**2
@@ -122,7 +127,7 @@ class OverlapStudy:
             missing = [item for item in self.items if self._stored(item) is None]
             self._check_versions(folder, missing)
             folder.create_recipe_file({"recipe": self.recipe.to_json(), "versions": _versions()})
-            per_model = self.protocol.settings.epochs + 1
+            per_model = self.epochs_per_model
             total = len(self.items) * per_model
             training((len(self.items) - len(missing)) * per_model, total)
             if missing:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import digest
 from windtunnel.core.records import Record
 from windtunnel.store.recipe_folder import FolderKind
+from windtunnel.studies.overlap_files import STUDY_FILE
 from windtunnel.train.records import MixRecord, PreprocessRecord, SettingsRecord, TrainingData
 
 PARTS = {
@@ -23,7 +24,7 @@ PARTS = {
     "conditions": "candidates",
     "device": "device",
 }
-STUDY = FolderKind("study", "study.json", 1, PARTS, option="out")
+STUDY = FolderKind("study", STUDY_FILE, 1, PARTS, option="out")
 
 
 class NetworkRecord(Record, frozen=True):

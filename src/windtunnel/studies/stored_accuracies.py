@@ -9,8 +9,9 @@ import numpy as np
 from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
 from windtunnel.analysis.overlap.scores import OverlapMatrix, overlap_matrix, read_overlap
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
-from windtunnel.studies.overlap_files import ACCURACIES_FILE, JSON_FILE
+from windtunnel.studies.overlap_files import ACCURACIES_FILE, JSON_FILE, STUDY_FILE
 
 PREDICTIONS = "predictions"
 
@@ -20,12 +21,23 @@ def is_study(path: str | Path) -> bool:
     return (Path(path) / ACCURACIES_FILE).is_file()
 
 
+def refuse_unfinished(path: str | Path) -> None:
+    """Refuse the folder of a study whose models are not all trained."""
+    if (Path(path) / STUDY_FILE).is_file() and not is_study(path):
+        raise UserError(
+            f"{path} is an overlap study that is not finished; repeat the command that started it, "
+            f"windtunnel overlap TRAIN TEST {option('out', str(path))} with the same options, which "
+            "continues it."
+        )
+
+
 def read_study(folder: Path) -> tuple[OverlapMatrix, Accuracies]:
     """The matrix and the accuracies of a study.
 
     Raises:
         UserError: the study is not finished, or its files are not of one study.
     """
+    refuse_unfinished(folder)
     if not is_study(folder):
         raise UserError(
             f"{folder} has no {ACCURACIES_FILE}; give the folder of a finished overlap study, its "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.option_names import option
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
-from windtunnel.corruptions import Corruption
+from windtunnel.corruptions import Corruption, refuse_severity
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 from windtunnel.suites.pipeline_steps import check_step, is_step
@@ -59,5 +59,6 @@ def find_unit(name: str) -> Unit:
     bare = name.removeprefix(SEQUENCE_PREFIX)
     if bare != name or bare in SEQUENCES.names():
         return SEQUENCES.get(bare)
+    refuse_severity(name)
     known = dict.fromkeys([*CORRUPTIONS.names(), *SEQUENCES.names()])
     raise unknown_name("unit", name, known, "windtunnel list corruptions, windtunnel list sequences")

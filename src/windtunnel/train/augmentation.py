@@ -112,8 +112,11 @@ def unit_and_severity(written: str, severity: int | None = None) -> tuple[str, i
         if colon:
             raise UserError(f"'{written}' has a severity, but {unit} has none; write {unit}.")
         return unit, 0
-    if colon and not level.isdecimal():
-        raise UserError(f"'{written}' has no such severity; write {unit}:{SEVERITIES[2]}.")
+    if colon and level not in map(str, SEVERITIES):
+        known = ", ".join(map(str, SEVERITIES))
+        raise UserError(
+            f"'{written}' is not a severity of {unit}; give one of {known}, such as {unit}:{SEVERITIES[2]}."
+        )
     if not colon and severity is None:
         raise UserError(f"'{written}' has no severity; write {unit}:{SEVERITIES[2]}.")
     chosen = int(level) if colon else int(severity or 0)

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.analysis.overlap.accuracies import COLUMNS as ACCURACY_COLUMNS
 from windtunnel.analysis.overlap.accuracies import Accuracies
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
@@ -372,7 +373,14 @@ def _read_json(text: str) -> OverlapMatrix:
 
 
 def _read_csv(text: str, path: Path) -> OverlapMatrix:
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    if lacking := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
+        raise UserError(
+            f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; give "
+            f"overlap.csv of a study ({', '.join(COLUMNS)}), or a table of accuracies "
+            f"({', '.join(ACCURACY_COLUMNS)})."
+        )
+    rows = list(reader)
     cells = {(row["candidate"], row["other"]): row for row in rows}
     candidates = tuple(dict.fromkeys(row["candidate"] for row in rows))
     if len(cells) != len(rows) or len(cells) != len(candidates) ** 2 or not rows:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from windtunnel.core.conditions import grid_text
+from windtunnel.core.conditions import grid_text, levels_text
 from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
 from windtunnel.report.natural_sets import competing_outputs_text
@@ -114,16 +114,17 @@ def _suite_text(info: RunInfo, recipe: Recipe) -> str:
         return f"{info.suite}: unmodified images with the model's own preprocessing"
     if modified and all(condition.is_pipeline_step for condition in modified):
         return f"{info.suite}: {units}; one step replaced at a time"
-    level_name = "difficulty" if any(condition.is_sequence for condition in modified) else "severities"
     stored = [condition.codec for condition in modified if not condition.is_pipeline_step]
     codecs = ", ".join(dict.fromkeys(stored)) or "none"
-    levels = ", ".join(map(str, recipe.suite.levels))
+    levels = levels_text(recipe.suite.levels)
+    if levels and any(condition.is_sequence for condition in modified):
+        levels = f"difficulty {', '.join(map(str, recipe.suite.levels))}"
     corrupted = [condition for condition in modified if condition.is_corruption]
     if recipe.suite.unit_levels or len({bool(condition.level) for condition in corrupted}) > 1:
         steps = "".join(f"; {condition.unit}" for condition in modified if condition.is_pipeline_step)
         grid = grid_text((condition.unit, condition.level) for condition in corrupted)
         return f"{info.suite}: {grid}{steps}; codec {codecs}"
-    shown_levels = f"; {level_name} {levels}" if levels else ""
+    shown_levels = f"; {levels}" if levels else ""
     return f"{info.suite}: {units or 'nothing corrupted'}{shown_levels}; codec {codecs}"
 
 
