@@ -14,6 +14,7 @@ from PIL import Image
 
 from tests.conformance.doc_snippets import EXECUTED, Page, blocks_of
 from tests.overlap_tables import block_accuracies
+from tests.video_clips import write_clip
 from windtunnel.data.demo import demo_model_path
 from windtunnel.report.demo_scene import scene
 
@@ -36,7 +37,7 @@ RUN_ELSEWHERE = ("docs/howto/training.md", "docs/howto/transforms.md")
 
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory, digits: tuple[np.ndarray, np.ndarray]) -> Path:
-    """What the pages assume: `model.onnx`, images in `val`, a table `scans.csv`, `photo.jpg`, and `study`."""
+    """What the pages assume: `model.onnx`, images in `val`, `clips`, `scans.csv`, `photo.jpg`, `study`."""
     root = tmp_path_factory.mktemp("docs")
     for name in ("model", "new"):
         shutil.copy(demo_model_path(), root / f"{name}.onnx")
@@ -51,6 +52,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, digits: tuple[np.ndarray
             Image.fromarray((images[row] * dimmed).astype(np.uint8)).save(path)
         rows.append(f"val/{name},{classes[row]},patient-{row // 15}")
     (root / "scans.csv").write_text("\n".join(rows) + "\n")
+    (root / "clips").mkdir()
+    for row in range(3):  # digits that move by a pixel in every frame
+        moving = [np.roll(images[row].repeat(8, 0).repeat(8, 1), step, 1) for step in range(75)]
+        write_clip(root / "clips" / f"cam{row}.mkv", [np.atleast_3d(frame)[..., :3] for frame in moving])
     Image.fromarray(scene(224)).save(root / "photo.jpg")
     (root / "study").mkdir()
     (root / "study" / "accuracies.csv").write_text(block_accuracies().to_csv())

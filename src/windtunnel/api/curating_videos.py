@@ -21,7 +21,7 @@ from windtunnel.curate.video import FrameSets, find_videos
 from windtunnel.curate.video import make_frame_sets as _make
 from windtunnel.curate.video_labels import LabelTable, read_label_table
 from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
-from windtunnel.options import VideoOptions
+from windtunnel.options import ExportOptions, VideoOptions
 from windtunnel.options.video import FRAMES
 
 
@@ -100,17 +100,22 @@ def prepare_frame_sets(
 
 
 def export_frame_sets(
-    project: str | Path, out: str | Path, verdicts: str | Path | None = None
+    project: str | Path,
+    out: str | Path,
+    options: ExportOptions = ExportOptions(),  # noqa: B008 (frozen)
+    **changes: Any,
 ) -> FrameSetExport:
     """Write the frame sets of a project in the layout of ImageNet-Vid-Robust, which `run` accepts.
 
     Args:
         project: a project with frame sets.
         out: the folder of the set; new, or with the same export.
-        verdicts: a table with the columns set, frame and verdict (`accept`, `reject` or `unsure`); only
-            accepted frames are exported. None exports all candidates, without review.
+        options: facts of the set; see `windtunnel.options.ExportOptions`. Its table `reviewed` has the
+            columns set, frame and verdict (`accept`, `reject` or `unsure`): only accepted frames are
+            exported. Without it all candidates are.
+        changes: single options by name, such as `reviewed="verdicts.csv"`; they override `options`.
     """
-    return _export(open_project(project), Path(out), None if verdicts is None else Path(verdicts))
+    return _export(open_project(project), Path(out), options.with_changes(changes))
 
 
 def _sampling(options: VideoOptions) -> Sampling:

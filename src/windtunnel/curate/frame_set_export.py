@@ -5,6 +5,7 @@ metadata/labels.json      frame to the list of its classes
 metadata/manifest.csv     every candidate frame, with its label status, flags and verdict
 misc/class_index.json     class index to name, unless labels are class indices or WordNet ids
 val/<video>/000123.png    frames, numbered by their place in the video
+windtunnel.toml           declaration of the set
 SHA256SUMS                written last
 """
 
@@ -15,6 +16,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +26,22 @@ from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
+from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import counted
+from windtunnel.curate.export import CHECKSUMS
 from windtunnel.curate.frame_tables import VIDEOS_TABLE, SetFrame, read_set_frames
 from windtunnel.curate.frame_verdicts import FrameVerdicts, read_frame_verdicts
 from windtunnel.curate.project import Project
+from windtunnel.curate.set_files import checksums_text, declaration_text
 from windtunnel.data import content_hash
 from windtunnel.data.label_spaces import label_space_of
+from windtunnel.data.own_sets import DECLARATION, checked_declaration
+from windtunnel.options.export import ExportOptions
 from windtunnel.store.atomic_files import refuse_unwritable, write_whole
 
 RECIPE_FILE = "export.json"
-SUMS_FILE = "SHA256SUMS"
+# The published set that an exported one extends.
+BASE = "pm-k"
 FRAME_FOLDER = "val"
 WITH_REVIEW, WITHOUT_REVIEW = "with review", "without review"
 
@@ -59,18 +67,22 @@ class FrameSetExport:
     left_out: Mapping[str, int]
 
 
-def export_frame_sets(project: Project, out: Path, verdicts: Path | None = None) -> FrameSetExport:
+def export_frame_sets(project: Project, out: Path, options: ExportOptions) -> FrameSetExport:
     """Write the frame sets of a project in the layout of ImageNet-Vid-Robust; an unfinished export continues.
 
     Args:
         project: a project with frame sets.
         out: the folder; new, or with the same export.
-        verdicts: a table with the columns set, frame and verdict: only accepted frames are part of the sets.
-            Without it all candidates are, and the export says that it is without review.
+        options: facts of the set, and `reviewed`, a table with the columns set, frame and verdict: only
+            accepted frames are part of the sets. Without it all candidates are, and the set says so.
     """
+    if options.role is not None or options.mask:
+        given = "role" if options.role is not None else "mask"
+        raise UserError(f"{option(given)} does not apply to frame sets; leave it out.")
     with project.locked():
         frames = read_set_frames(project)
-        review = None if verdicts is None else read_frame_verdicts(verdicts, frames)
+        review = None if options.reviewed is None else read_frame_verdicts(Path(options.reviewed), frames)
+        own = _declaration(project, options)
         reasons = {(frame.set, frame.index): "" for frame in frames}
         if review is not None:
             reasons = review.reasons(frames)
@@ -80,9 +92,10 @@ def export_frame_sets(project: Project, out: Path, verdicts: Path | None = None)
             "review": WITHOUT_REVIEW if review is None else WITH_REVIEW,
             "frames": digest({"rows": [dataclasses.asdict(frame) for frame in frames]}),
             "verdicts": "" if review is None else review.digest,
+            "declaration": digest(own.to_json()),
         }
         _begin(out, recipe)
-        _write(project, out, kept, _texts(frames, kept, reasons, review))
+        _write(project, out, kept, _texts(own, frames, kept, reasons, review))
     left_out: dict[str, int] = {}
     for reason in filter(None, reasons.values()):
         left_out[reason] = left_out.get(reason, 0) + 1
@@ -108,7 +121,7 @@ def _check(
     if unlabelled:
         raise UserError(
             f"{counted(len(unlabelled), 'frame set')} ({unlabelled[0]} ...) without a label, and pm-k needs "
-            f"one; repeat windtunnel curate video with {option('labels', 'TABLE')}."
+            f"one; repeat windtunnel curate video with {option('labels')}."
         )
     if not kept and review is not None:
         raise UserError(f"{review.location} accepts no frame set; nothing is left to export.")
@@ -128,6 +141,7 @@ def _begin(out: Path, recipe: Mapping[str, Any]) -> None:
 
 
 def _texts(
+    own: OwnSet,
     frames: Sequence[SetFrame],
     kept: Sequence[SetFrame],
     reasons: Mapping[tuple[str, int], str],
@@ -149,10 +163,29 @@ def _texts(
         "metadata/pmsets.json": _json(sets),
         "metadata/labels.json": _json(labels),
         "metadata/manifest.csv": _manifest(frames, reasons, review),
+        DECLARATION: declaration_text(own).encode(),
     }
     if named:
         files["misc/class_index.json"] = _json({str(place): name for place, name in enumerate(space.classes)})
     return files
+
+
+def _declaration(project: Project, options: ExportOptions) -> OwnSet:
+    """How the set declares itself to `run`."""
+    reviewed = options.reviewed is not None
+    notes = list(options.notes)
+    if not reviewed:
+        notes.append("Without review: labels of neighbours are copied from their anchors.")
+    words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
+    own = OwnSet(
+        name=options.name or "-".join([*words, "frames", *([] if reviewed else ["unreviewed"])])[:80],
+        extends=BASE,
+        title=options.title
+        or f"{project.recipe.name}, frame sets {WITH_REVIEW if reviewed else WITHOUT_REVIEW}",
+        not_trained_on=tuple(options.not_trained_on),
+        notes=tuple(notes),
+    )
+    return checked_declaration(own, option("name"))
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
@@ -203,8 +236,7 @@ def _write(
     for path, content in texts.items():
         _write_new(out / path, content)
         sums[path] = hashlib.sha256(content).hexdigest()
-    listed = "".join(f"{sums[path]}  {path}\n" for path in sorted(sums))
-    write_whole(out / SUMS_FILE, listed.encode())
+    write_whole(out / CHECKSUMS, checksums_text(sums).encode())
 
 
 def _write_new(path: Path, content: bytes) -> None:

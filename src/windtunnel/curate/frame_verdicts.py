@@ -11,10 +11,9 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SetFrame
+from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
 from windtunnel.data.table import SUFFIXES, table_rows
 
-ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
-VERDICTS = (ACCEPT, REJECT, UNSURE)
 COLUMNS = ("set", "frame", "verdict")
 
 

@@ -159,17 +159,11 @@ def decode_frames(path: Path, wanted: Sequence[int]) -> Iterator[tuple[int, Imag
         place = 0
         for index, frame in enumerate(video.frames()):
             if index == indices[place]:
-                yield index, upright_image(frame)
+                yield index, _oriented(video.rgb(frame), display_matrix(frame))
                 place += 1
                 if place == len(indices):
                     return
     raise VideoError("corrupt", f"frame {indices[place]} was not decoded again")
-
-
-def upright_image(frame: Any) -> Image:
-    """A decoded frame as RGB, turned and mirrored by its display matrix."""
-    image: Image = frame.to_ndarray(format="rgb24")
-    return np.ascontiguousarray(_oriented(image, display_matrix(frame)))
 
 
 def display_matrix(frame: Any) -> tuple[int, int, int, int] | None:
@@ -185,13 +179,14 @@ def display_matrix(frame: Any) -> tuple[int, int, int, int] | None:
 
 
 def _oriented(image: Image, matrix: tuple[int, int, int, int] | None) -> Image:
-    """An image after its display matrix; unchanged by an angle that is not a multiple of 90 degrees."""
+    """An image turned and mirrored by its display matrix; only by multiples of 90 degrees."""
     if matrix is None or not _is_right_angle(matrix):
         return image
     a, b, c, d = matrix
     if a and d:
-        return image[:: 1 if d > 0 else -1, :: 1 if a > 0 else -1]
-    return image.transpose(1, 0, 2)[:: 1 if b > 0 else -1, :: 1 if c > 0 else -1]
+        return np.ascontiguousarray(image[:: 1 if d > 0 else -1, :: 1 if a > 0 else -1])
+    turned = image.transpose(1, 0, 2)
+    return np.ascontiguousarray(turned[:: 1 if b > 0 else -1, :: 1 if c > 0 else -1])
 
 
 def _is_right_angle(matrix: tuple[int, int, int, int]) -> bool:
@@ -313,6 +308,8 @@ class _Video:
         context.thread_count = 1  # workers are processes already, and threads keep more frames
         # Damaged data is an error instead of a frame that the decoder has made up.
         context.options = {"err_detect": "explode", "max_pixels": str(MAX_FRAME_PIXELS)}
+        self._graph: Any = None
+        self._layout: tuple[object, ...] = ()
         self._packets = 0
         self._end = Fraction(0)
 
@@ -335,6 +332,26 @@ class _Video:
         except self._av.FFmpegError as error:
             reason = f"an error after {counted(count, 'frame')}: {error.strerror}"
             raise VideoError(*self._damage(reason)) from error
+
+    def rgb(self, frame: Any) -> Image:
+        """A frame as RGB by FFmpeg's filter for pixel formats, as the command `ffmpeg` converts frames.
+
+        It takes the positions of colour samples into account, which PyAV's own conversion does not.
+        """
+        layout = (frame.width, frame.height, frame.format.name, frame.colorspace, frame.color_range)
+        if layout != self._layout:
+            self._graph = self._av.filter.Graph()
+            source = self._graph.add_buffer(
+                width=frame.width, height=frame.height, format=frame.format, time_base=self.time_base
+            )
+            converter = self._graph.add("format", "rgb24")
+            source.link_to(converter)
+            converter.link_to(self._graph.add("buffersink"))
+            self._graph.configure()
+            self._layout = layout
+        self._graph.push(frame)
+        image: Image = self._graph.pull().to_ndarray()
+        return image
 
     def _damage(self, reason: str) -> tuple[VideoStatus, str]:
         """Truncated if the damage is at the end of the file, else corrupt."""

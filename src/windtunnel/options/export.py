@@ -14,8 +14,8 @@ class ExportOptions(Options):
 
     step: str | None = option_field(
         default=None,
-        help="The step whose shortlist is exported, such as hard or ood. Default: the only one; without any, "
-        "all stored candidates.",
+        help="The step whose shortlist is exported, such as hard, ood or video. Default: the only shortlist; "
+        "without any, all stored candidates.",
     )
     reviewed: str | Path | None = option_field(
         default=None,

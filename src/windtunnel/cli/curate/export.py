@@ -9,11 +9,15 @@ import click
 from rich.console import Console
 
 from windtunnel import api
+from windtunnel.cli.curate.video import export_json, export_lines
 from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.options import ExportOptions
+
+# The step whose frame sets are exported in another layout.
+FRAME_SETS = "video"
 
 
 @click.command("export", short_help="Write a natural set that windtunnel run reads.")
@@ -27,7 +31,8 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
 
     With --reviewed only accepted candidates are written, and their labels are confirmed. The manifest has
     every candidate with its stage, verdict, licence and source. The same command continues after a stop and
-    gives the same bytes.
+    gives the same bytes. --step video exports frame sets in the layout of ImageNet-Vid-Robust; their verdicts
+    have the columns set, frame and verdict.
 
     \b
     Examples:
@@ -35,6 +40,13 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
       windtunnel curate export birds --out birds-hard --reviewed verdicts.csv
       windtunnel run resnet50.onnx birds-hard --clean ./val
     """
+    if options["step"] == FRAME_SETS:
+        exported = api.export_frame_sets(project, out, ExportOptions(**options))
+        if as_json:
+            print_json(export_json(exported))
+        else:
+            print_lines(Console(), export_lines(exported))
+        return
     with Bar(console, "writing images") as bar:
         made = api.export_set(project, out, ExportOptions(**options), progress=bar)
     images = len(made.exported)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -28,8 +27,8 @@ ROWS_SHOWN = 20
 @record_options(VideoOptions)
 @click.option("--out", metavar="SET", help="Export the sets in the layout of ImageNet-Vid-Robust.")
 @click.option(
-    "--verdicts",
-    metavar="TABLE",
+    "--reviewed",
+    metavar="FILE",
     help="With --out: table with the columns set, frame and verdict (accept, reject, unsure); only accepted "
     "frames are exported.",
 )
@@ -39,7 +38,7 @@ def command(
     project: str,
     videos: tuple[str, ...],
     out: str | None,
-    verdicts: str | None,
+    reviewed: str | None,
     as_json: bool,
     console: Console,
     **options: Any,
@@ -55,21 +54,40 @@ def command(
     Examples:
       windtunnel curate video cars ./clips --labels segments.csv
       windtunnel curate video cars ./clips --labels segments.csv --anchors 3 --gap 5s --seconds 0.5
-      windtunnel curate video cars ./clips --labels segments.csv --out cars-set --verdicts verdicts.csv
+      windtunnel curate video cars ./clips --labels segments.csv --out cars-set --reviewed verdicts.csv
     """
-    if verdicts is not None and out is None:
-        raise UserError("--verdicts is given without --out; give a folder for the set, --out SET.")
+    if reviewed is not None and out is None:
+        raise UserError("--reviewed is given without --out; give a folder for the set, --out SET.")
     prepared = api.prepare_frame_sets(project, videos, VideoOptions(**options))
     with Bar(console, "decoding videos") as bar:
         made = prepared.make(prepared.workers, bar)
-    exported = None if out is None else api.export_frame_sets(project, out, verdicts)
+    exported = None if out is None else api.export_frame_sets(project, out, reviewed=reviewed)
     if as_json:
         content = asdict(made) | {"project": str(made.project)}
         if exported is not None:
-            content["export"] = asdict(exported) | {"folder": str(exported.folder)}
+            content["export"] = export_json(exported)
         print_json(content)
         return
     _print(Console(), made, exported)
+
+
+def export_json(exported: api.FrameSetExport) -> dict[str, Any]:
+    """An exported set as JSON."""
+    return asdict(exported) | {"folder": str(exported.folder)}
+
+
+def export_lines(exported: api.FrameSetExport) -> list[tuple[str, str]]:
+    """An exported set as lines for a terminal."""
+    left_out = ", ".join(f"{reason} {count:,}" for reason, count in exported.left_out.items())
+    return [
+        (
+            "exported",
+            f"{exported.folder}   {counted(exported.sets, 'anchor')}, "
+            f"{counted(exported.frames, 'neighbour')}, {exported.review}",
+        ),
+        *([("left out", left_out)] if left_out else []),
+        ("score", shlex.join(["windtunnel", "run", "MODEL", str(exported.folder)])),
+    ]
 
 
 def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport | None) -> None:
@@ -84,16 +102,7 @@ def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport |
         *(("note", f"{video.path}: {video.notes}") for video in made.videos if video.notes),
     ]
     if exported is not None:
-        left_out = ", ".join(f"{reason} {count:,}" for reason, count in exported.left_out.items())
-        lines += [
-            (
-                "exported",
-                f"{exported.folder}   {counted(exported.sets, 'anchor')}, "
-                f"{counted(exported.frames, 'neighbour')}, {exported.review}",
-            ),
-            *([("left out", left_out)] if left_out else []),
-            ("next", shlex.join(["windtunnel", "run", "MODEL", str(Path(exported.folder))])),
-        ]
+        lines += export_lines(exported)
     print_lines(console, lines)
     if unused:
         print_table(
