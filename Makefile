@@ -43,6 +43,7 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.install
 	$(BIN)/python benchmarks/two_cores.py
 	$(BIN)/python benchmarks/feed_rate.py
 	$(BIN)/python benchmarks/several_models.py
+	$(BIN)/python benchmarks/filtration.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

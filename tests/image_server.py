@@ -31,7 +31,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.requests.append((time.monotonic(), self.path))
         path, _, query = self.path.partition("?")
-        if path == "/robots.txt":
+        if path == "/robots.txt" and self.server.robots_status != 200:
+            self.send_error(self.server.robots_status)
+        elif path == "/robots.txt":
             self._send(ROBOTS, "text/plain")
         elif path.startswith(("/image/", "/private/")):
             red, green, blue = (sum(path.encode()) * step % 256 for step in (1, 7, 31))
@@ -107,6 +109,7 @@ class ImageServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[tuple[float, str]] = []
+        self.robots_status = 200
         self.busy = 0
         self.sent = 0
 

@@ -244,6 +244,25 @@ def test_a_host_that_asks_to_wait_for_long_is_left_in_peace(
     assert server.paths() == ["/later", "/later"]
 
 
+@pytest.mark.parametrize(("status", "allowed"), [(404, True), (403, True), (500, False), (503, False)])
+def test_a_robots_file_that_cannot_be_read_closes_its_host(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer, status: int, allowed: bool
+) -> None:
+    """RFC 9309: without a file everything is allowed; after an error of the server nothing is."""
+    server.robots_status = status
+    rows = [{"url": f"{server.url}/private/{name}", "tag": "cat"} for name in "ab"]
+    found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), *FAST, "--allow-private")
+    assert [row["status"] for row in found] == (["ok", "ok"] if allowed else ["unreachable"] * 2)
+    assert len(server.requests) == (3 if allowed else 1)
+    if not allowed:
+        assert (
+            collect(windtunnel_command, tmp_path / "t.csv", *FAST, "--allow-private", "--ignore-robots")[0][
+                "status"
+            ]
+            == "ok"
+        )
+
+
 def test_files_and_hostile_names_stay_in_the_project(tmp_path: Path, windtunnel_command: Command) -> None:
     inside = tmp_path / "data"
     (inside / "sub").mkdir(parents=True)

@@ -44,8 +44,11 @@ def images(folder: Path, count: int = 60) -> Path:
     return folder
 
 
-def model(folder: Path, name: str = "filter.onnx", classes: int = 10, toml: str = TOML) -> Path:
-    path = write_colour_model(folder / name, classes=classes)
+def model(
+    folder: Path, name: str = "filter.onnx", classes: int = 10, toml: str = TOML, *, softmax: bool = False
+) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = write_colour_model(folder / name, classes=classes, softmax=softmax)
     path.with_name(f"{name}.toml").write_text(toml)
     return path
 
@@ -239,14 +242,20 @@ def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_pa
     assert not results["held-out", "shortlist"]["note"]
     for row in results.values():
         assert row["low"] <= row["accuracy"] <= row["high"]
+    copy = model(tmp_path / "copy", toml=TOML.replace("divisor = 64.0", "divisor = 32.0"), softmax=True)
+    marked = api.measure_transfer(project, [copy]).summary["accuracies"]
+    assert "same name as a filter model" in marked[0]["note"]
     again = api.measure_transfer(project, [shifted(tmp_path)], seed=1)
     others = {(row["model"], row["group"]): row for row in again.summary["accuracies"]}
     assert others["held-out", "shortlist"] == results["held-out", "shortlist"]
 
 
-def test_transfer_needs_a_filtered_project(project: Path, tmp_path: Path) -> None:
+def test_transfer_needs_a_shortlist(project: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="curate hard first"):
         api.measure_transfer(project, [model(tmp_path)])
+    api.filter_hard(project, [model(tmp_path)], max_true_confidence=0.0)
+    with pytest.raises(UserError, match="is empty"):
+        api.measure_transfer(project, [shifted(tmp_path)])
 
 
 def test_ood_keeps_confident_predictions_of_unrelated_classes(tmp_path: Path) -> None:

@@ -6,6 +6,10 @@ import http.client
 import ipaddress
 import socket
 import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 
@@ -29,18 +33,24 @@ def is_public(address: str) -> bool:
 
 
 def connection_to(
-    scheme: str, host: str, port: int, *, timeout: float, allow_private: bool
+    scheme: str, host: str, port: int, *, deadline: float, allow_private: bool
 ) -> http.client.HTTPConnection:
-    """An HTTP connection that refuses addresses that are not public; no proxy is used."""
+    """An HTTP connection that refuses addresses that are not public; no proxy is used.
+
+    `deadline` is a time of `time.monotonic`, also for the handshake of TLS.
+    """
     connection = (
-        http.client.HTTPSConnection(host, port, timeout=timeout, context=_tls())
+        http.client.HTTPSConnection(host, port, context=_tls())
         if scheme == "https"
-        else http.client.HTTPConnection(host, port, timeout=timeout)
+        else http.client.HTTPConnection(host, port)
     )
-    sock = _connected_socket(host, port, timeout, allow_private)
+    sock = _connected_socket(host, port, deadline, allow_private)
     if scheme == "https":
         try:
-            sock = _tls().wrap_socket(sock, server_hostname=host)
+            wrapped = _tls().wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+            sock = wrapped
+            with closed_at(sock, deadline):
+                wrapped.do_handshake()
         except BaseException:
             sock.close()
             raise
@@ -48,12 +58,29 @@ def connection_to(
     return connection
 
 
+@contextmanager
+def closed_at(sock: socket.socket, deadline: float) -> Iterator[None]:
+    """Shut a socket down at a time, also while a server sends one byte at a time."""
+
+    def shut() -> None:
+        with suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 @cache
 def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _connected_socket(host: str, port: int, timeout: float, allow_private: bool) -> socket.socket:
+def _connected_socket(host: str, port: int, deadline: float, allow_private: bool) -> socket.socket:
     """A socket that is connected to a checked address of a host.
 
     The name is resolved once and the connection is made to the number, so a second answer of the name
@@ -65,8 +92,11 @@ def _connected_socket(host: str, port: int, timeout: float, allow_private: bool)
             raise PrivateAddress(f"{host} has the address {place[0]}, which is not public")
     failure: OSError = OSError(f"{host} has no address")
     for family, kind, protocol, _, place in found:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
         sock = socket.socket(family, kind, protocol)
-        sock.settimeout(timeout)
+        sock.settimeout(left)
         try:
             sock.connect(place)
         except OSError as error:

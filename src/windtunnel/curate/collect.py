@@ -79,23 +79,29 @@ def collect(
         "allow_private": options.allow_private,
         "ignore_robots": options.ignore_robots,
     }
-    with project.created(), finishing_items():
-        finished = project.finished(step, recipe)
-        if finished and not options.retry:
-            progress(len(opened.wanted), len(opened.wanted))
-            return finished
-        journal = _Journal(project, batch, digest({**recipe, "retry": options.retry}))
-        stored = [row for row in project.candidates() if row.batch == batch]
-        known = _known(project, journal, stored, labels)
-        for outcome in _outcomes(project, opened, options, interval, labels, known, progress):
-            journal.add(outcome)
-            known[outcome.row] = outcome
-        if len(known) == len(opened.wanted):
-            others = [row for row in project.candidates() if row.batch != batch and row.status == "ok"]
-            rows = _candidates(batch, opened.wanted, labels, known, others)
-            project.write_batch(batch, rows)
-            record = project.finish(step, recipe, _summary(opened, rows))
-            journal.remove()
+    known: dict[int, Outcome] = {}
+    try:
+        with project.created(), finishing_items():
+            finished = project.finished(step, recipe)
+            if finished and not options.retry:
+                _journal_path(project, batch).unlink(missing_ok=True)  # after a kill at the very end
+                progress(len(opened.wanted), len(opened.wanted))
+                return finished
+            journal = _Journal(project, batch, digest({**recipe, "retry": options.retry}))
+            stored = [row for row in project.candidates() if row.batch == batch]
+            known |= _known(project, journal, stored, labels)
+            for outcome in _outcomes(project, opened, options, interval, labels, known, progress):
+                journal.add(outcome)
+                known[outcome.row] = outcome
+            if len(known) == len(opened.wanted):
+                others = [row for row in project.candidates() if row.batch != batch and row.status == "ok"]
+                rows = _candidates(batch, opened.wanted, labels, known, others)
+                project.write_batch(batch, rows)
+                record = project.finish(step, recipe, _summary(opened, rows))
+                journal.remove()
+    except KeyboardInterrupt as error:
+        error.add_note(f"{len(known):,} of {len(opened.wanted):,} rows are stored.")
+        raise
     return record
 
 
@@ -113,11 +119,15 @@ def _summary(source: CandidateSource, rows: Sequence[Candidate]) -> dict[str, An
     }
 
 
+def _journal_path(project: Project, batch: str) -> Path:
+    return project.folder / CANDIDATES_FOLDER / f"{batch}.jsonl"
+
+
 class _Journal:
     """Outcomes so far, one JSON object per line after the digest of the recipe; a torn line is ignored."""
 
     def __init__(self, project: Project, batch: str, recipe: str) -> None:
-        self._path = project.folder / CANDIDATES_FOLDER / f"{batch}.jsonl"
+        self._path = _journal_path(project, batch)
         self._path.parent.mkdir(exist_ok=True)
         lines = self._path.read_bytes().split(b"\n")[:-1] if self._path.exists() else []
         self.same_recipe = bool(lines) and lines[0] == recipe.encode()
@@ -160,9 +170,10 @@ def _known(
         if row.id
     ]
     known: dict[int, Outcome] = {}
-    for outcome in (*earlier, *journal.outcomes):
+    pairs = [(earlier_one, False) for earlier_one in earlier] + [(added, True) for added in journal.outcomes]
+    for outcome, from_journal in pairs:
         present = outcome.status == "ok" and (project.folder / outcome.file).is_file()
-        failed = outcome.status != "ok" and journal.same_recipe and outcome in journal.outcomes
+        failed = outcome.status != "ok" and from_journal and journal.same_recipe
         if 0 <= outcome.row < len(labels) and labels[outcome.row] is not None and (present or failed):
             known[outcome.row] = outcome
     return known

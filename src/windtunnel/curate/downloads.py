@@ -6,16 +6,14 @@ import email.utils
 import http.client
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, urljoin, urlsplit
 
 from windtunnel.core.candidates import CandidateStatus
 from windtunnel.core.wording import byte_size
-from windtunnel.curate.addresses import PrivateAddress, connection_to
+from windtunnel.curate.addresses import PrivateAddress, closed_at, connection_to
 
 MAX_REDIRECTS = 5
 MAX_URL_CHARACTERS = 8192
@@ -46,9 +44,10 @@ class DownloadFailed(Exception):
         temporary: bool = False,
         wait: float = 0.0,
     ) -> None:
-        super().__init__(reason)
+        # Servers choose some of the words.
+        self.reason = "".join(letter if letter.isprintable() else "?" for letter in reason)
+        super().__init__(self.reason)
         self.status: CandidateStatus = status
-        self.reason = reason
         self.http_status = http_status
         self.temporary = temporary
         self.wait = wait
@@ -132,11 +131,11 @@ def _request(address: Address, limits: Limits) -> tuple[bytes, str | None]:
             address.scheme,
             address.host,
             address.port,
-            timeout=limits.seconds,
+            deadline=deadline,
             allow_private=limits.allow_private,
         )
         try:
-            with _closed_at(connection.sock, deadline):
+            with closed_at(connection.sock, deadline):
                 answer = _answer(connection, address, limits)
         finally:
             connection.close()
@@ -166,23 +165,6 @@ def _reason(address: Address, error: Exception) -> str:
         return f"the host {address.host} is unknown"
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return f"{address.host}: {' '.join(text.split())[:200]}"
-
-
-@contextmanager
-def _closed_at(sock: socket.socket, deadline: float) -> Iterator[None]:
-    """Shut a socket down at a time, also while a server sends one byte at a time."""
-
-    def shut() -> None:
-        with suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), shut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _answer(

@@ -34,11 +34,13 @@ class FilterModelRecord(Record, frozen=True):
         name: its declared name.
         model: the facts that determine its predictions.
         competing: the outputs that compete; () for all.
+        family: its declared family; "" for unknown.
     """
 
     name: str
     model: ModelRecipe
     competing: tuple[int, ...] = ()
+    family: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -65,7 +67,8 @@ class FilterModel:
     @property
     def record(self) -> FilterModelRecord:
         """The model as projects store it."""
-        return FilterModelRecord(self.model.name, model_recipe(self.model), self.competing)
+        about = self.model.about
+        return FilterModelRecord(self.model.name, model_recipe(self.model), self.competing, about.family)
 
     @property
     def key(self) -> str:

@@ -128,7 +128,7 @@ def labelled_candidates(project: Project) -> list[Candidate]:
 def refuse_repeated(models: Sequence[FilterModel]) -> None:
     """Refuse no model, and a model that is given twice."""
     if not models:
-        raise UserError("No filter model is given; give at least one with --filter MODEL.")
+        raise UserError("No model is given; give at least one.")
     seen: dict[str, str] = {}
     for model in models:
         fingerprint = model.model.fingerprint

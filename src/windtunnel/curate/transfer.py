@@ -47,6 +47,7 @@ class GroupAccuracy:
         correct: those whose centre crop is classified correctly.
         accuracy: correct / n.
         low, high: Wilson's 95 % interval.
+        held_out: whether the model did not filter.
         note: what the reader must know of the model, or "".
     """
 
@@ -57,6 +58,7 @@ class GroupAccuracy:
     accuracy: float
     low: float
     high: float
+    held_out: bool = True
     note: str = ""
 
 
@@ -79,6 +81,10 @@ def measure_transfer(
     hard = project.steps().get(HARD)
     if hard is None:
         raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
+    if not hard.summary["shortlist"]:
+        raise UserError(
+            f"The shortlist of {project.folder} is empty; filter with other thresholds or more candidates."
+        )
     rows = labelled_candidates(project)
     classes = hard.recipe["classes"]
     images = CandidateImages(project.folder, rows, classes)
@@ -127,7 +133,7 @@ def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str
 
 
 def _held_out_note(model: FilterModel, filters: Sequence[Mapping[str, Any]]) -> str:
-    """Refuse a filter model; a note on a model that has the name of one."""
+    """Refuse a filter model; a note on a model that has the name or the family of one."""
     held_out = model.record
     for used in filters:
         if used["model"]["fingerprint"] == held_out.fingerprint:
@@ -136,7 +142,9 @@ def _held_out_note(model: FilterModel, filters: Sequence[Mapping[str, Any]]) -> 
                 "shortlist is 0 by construction. Give a model with other weights."
             )
         if used["name"] == held_out.name:
-            return "same name as a filter model: probably the same network, trained again or changed"
+            return "same name as a filter model: perhaps the same network, trained again or changed"
+        if held_out.family and used.get("family", "") == held_out.family:
+            return f"same family as a filter model ({held_out.family}): not independent of the selection"
     return ""
 
 
@@ -170,10 +178,12 @@ def _filter_accuracies(
         rows = audit.select(["id", "label", name]).to_pylist()
         right = {row["id"]: row[name][CENTRE] == row["label"] for row in rows if row[name] is not None}
         results += [
-            replace(result, note=f"{FILTER_NOTE}: 0 by construction")
-            if result.group in BY_CONSTRUCTION
-            else result
-            for result in _accuracies(model["name"], FILTER_NOTE, groups, right)
+            replace(
+                result,
+                held_out=False,
+                note=f"{FILTER_NOTE}: 0 by construction" if result.group in BY_CONSTRUCTION else FILTER_NOTE,
+            )
+            for result in _accuracies(model["name"], "", groups, right)
         ]
     return results
 
@@ -186,5 +196,5 @@ def _accuracies(
         hits = [right[id_] for id_ in ids if id_ in right]
         low, high = wilson(sum(hits), len(hits))
         share = sum(hits) / len(hits) if hits else 0.0
-        results.append(GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, note))
+        results.append(GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, note=note))
     return results

@@ -14,6 +14,7 @@ from windtunnel.core.wording import counted
 from windtunnel.curate.near_duplicates import grouped
 from windtunnel.curate.project import Project, StepRecord
 from windtunnel.engine.images import as_image
+from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.published.imagenet import imagenet_names
 from windtunnel.report.figures import BAR_PX, COLOURS
 from windtunnel.report.page import render_page
@@ -23,27 +24,28 @@ CONFUSIONS_SHOWN = 20
 EXAMPLES_SHOWN = 24
 GROUPS_SHOWN = 12
 THUMBNAIL_PX = 160
+FINGERPRINT_SHOWN = 16
 
-# The steps that filter, with the keys of their summaries from which the funnel is read.
+# The steps that filter, and for each number of their summaries the stage's name and meaning.
 FUNNELS = {
     "hard": {
-        "stored": "stored candidates",
-        "of_classes": "of the chosen classes",
-        "candidates": "with predictions of every filter model",
-        "never_correct": "no crop of any model is correct",
-        "low_true_confidence": "low confidence in the true class in every crop",
-        "shortlist": "shortlist, after the cap on each confusion",
+        "stored": ("stored", "all stored candidates"),
+        "of_classes": ("classes", "of the chosen classes"),
+        "candidates": ("predicted", "with a prediction of every filter model"),
+        "never_correct": ("never correct", "no crop of any model is correct"),
+        "low_true_confidence": ("unsure", "low confidence in the true class in every crop"),
+        "shortlist": ("shortlist", "after the cap on each confusion"),
     },
     "ood": {
-        "stored": "stored candidates",
-        "outside_label_space": "not a class of the filter models",
-        "unrelated": "neither above nor below such a class",
-        "shortlist": "shortlist: every model is confident",
+        "stored": ("stored", "all stored candidates"),
+        "outside_label_space": ("other classes", "not a class of the filter models"),
+        "unrelated": ("unrelated", "neither above nor below a class of the filter models"),
+        "shortlist": ("shortlist", "every filter model is confident"),
     },
 }
 TITLES = {"hard": "Adversarial filtration", "ood": "Out-of-distribution selection"}
 CONFUSION_HEADER = ("true class", "predicted class", "shortlisted", "before the cap")
-TRANSFER_HEADER = ("model", "candidates", "note", "n", "top-1, %", "95 % interval")
+TRANSFER_HEADER = ("candidates", "n", "top-1, %", "95 % interval")
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ class StepPart:
         title: the heading.
         models: name and fingerprint of the filter models.
         rules: the thresholds, in words.
-        funnel: header-less rows: what, number, share of the first row.
-        confusions: rows of the most frequent confusions of the shortlist.
+        funnel: rows of stages: name, candidates left, share of all.
+        stages: name and meaning of each stage.
+        confusions: rows of the most frequent confusions of the shortlist; none if all occur once.
         examples: shortlisted images.
         duplicates: groups of near-duplicates.
         duplicate_groups: the number of all groups.
@@ -76,6 +79,7 @@ class StepPart:
     models: list[tuple[str, str]]
     rules: list[str]
     funnel: list[list[str]]
+    stages: list[tuple[str, str]]
     confusions: list[list[str]]
     examples: list[Example]
     duplicates: list[list[Example]]
@@ -98,7 +102,7 @@ def render_curation(project: Project) -> str:
         facts=_facts(project.stored_candidates()),
         parts=parts,
         confusion_header=CONFUSION_HEADER,
-        transfer=_transfer_table(transfer),
+        transfer=_transfer_tables(transfer),
         transfer_header=TRANSFER_HEADER,
         transfer_groups=transfer.summary["groups"] if transfer else {},
     )
@@ -120,9 +124,13 @@ def _part(project: Project, step: StepRecord) -> StepPart:
     return StepPart(
         step.step,
         TITLES[step.step],
-        [(model["name"], model["fingerprint"]) for model in step.summary["filter_models"]],
+        [
+            (model["name"], model["fingerprint"][:FINGERPRINT_SHOWN])
+            for model in step.summary["filter_models"]
+        ],
         _rules(step),
         _funnel_rows(step),
+        list(_stages(step).values()),
         _confusions(rows.values()) if step.step == "hard" else [],
         _examples(project, [candidates[id_] for id_ in shown], rows),
         [
@@ -166,18 +174,24 @@ def _rules(step: StepRecord) -> list[str]:
     ]
 
 
+def _stages(step: StepRecord) -> dict[str, tuple[str, str]]:
+    """Name and meaning of the numbers of a funnel; without a hierarchy nothing is known to be unrelated."""
+    known = step.summary.get("hierarchy_known", True)
+    return {key: stage for key, stage in FUNNELS[step.step].items() if known or key != "unrelated"}
+
+
 def _funnel_rows(step: StepRecord) -> list[list[str]]:
     first = step.summary["stored"] or 1
     return [
-        [text, f"{step.summary[key]:,}", f"{100 * step.summary[key] / first:.1f}"]
-        for key, text in FUNNELS[step.step].items()
+        [name, f"{step.summary[key]:,}", f"{100 * step.summary[key] / first:.1f}"]
+        for key, (name, _) in _stages(step).items()
     ]
 
 
 def _funnel_figure(step: StepRecord) -> dict[str, Any]:
     """Horizontal bars of the number of candidates after each stage."""
-    names = list(FUNNELS[step.step].values())
-    values = [step.summary[key] for key in FUNNELS[step.step]]
+    names = [name for name, _ in _stages(step).values()]
+    values = [step.summary[key] for key in _stages(step)]
     return {
         "data": [
             {
@@ -203,6 +217,8 @@ def _confusions(rows: Any) -> list[list[str]]:
     kept = Counter((row["label"], row["confused_with"]) for row in rows if row["stage"] == SHORTLISTED)
     sizes = {(row["label"], row["confused_with"]): row["pair_size"] for row in rows if row["pair_size"]}
     ordered = sorted(kept.items(), key=lambda item: (-item[1], -sizes[item[0]], item[0]))
+    if not ordered or ordered[0][1] == 1:
+        return []
     return [
         [_named(true), _named(predicted), f"{number:,}", f"{sizes[true, predicted]:,}"]
         for (true, predicted), number in ordered[:CONFUSIONS_SHOWN]
@@ -219,9 +235,8 @@ def _examples(
         except (ImageError, UserError):
             continue  # an image that is damaged or missing now
         row = rows[candidate.id]
-        caption = f"{_named(candidate.label)}; {row['reason']}; {candidate.id[:8]}"
-        for model in set(row.get("model1_predicted") or ()):
-            caption = caption.replace(f" {model} ", f" {_named(model)} ")
+        predicted = row.get("confused_with") or row["model1_predicted"][CENTRE]
+        caption = f"{_named(candidate.label)}, predicted as {_named(predicted)}; {candidate.id[:8]}"
         examples.append(Example(picture, caption))
     return examples
 
@@ -235,21 +250,28 @@ def _overlaps(step: StepRecord) -> list[str]:
     ]
 
 
-def _transfer_table(step: StepRecord | None) -> list[list[str]]:
-    return [
-        [
-            row["model"],
-            row["group"].replace("_", " "),
-            row["note"] or "held out",
-            f"{row['n']:,}",
-            f"{100 * row['accuracy']:.1f}",
-            f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]",
-        ]
-        for row in (step.summary["accuracies"] if step else [])
-    ]
+def _transfer_tables(step: StepRecord | None) -> list[tuple[str, str, list[list[str]]]]:
+    """For each model its name, its role, and its accuracy on every group."""
+    tables: dict[tuple[str, bool], tuple[str, str, list[list[str]]]] = {}
+    for row in step.summary["accuracies"] if step else []:
+        _, _, rows = tables.setdefault((row["model"], row["held_out"]), (row["model"], _role(row), []))
+        interval = f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+        rows.append(
+            [row["group"].replace("_", " "), f"{row['n']:,}", f"{100 * row['accuracy']:.1f}", interval]
+        )
+    return list(tables.values())
+
+
+def _role(row: Mapping[str, Any]) -> str:
+    if not row["held_out"]:
+        return "filter model"
+    return f"held out ({row['note']})" if row["note"] else "held out"
 
 
 def _named(name: str) -> str:
-    """A class for readers: a WordNet id of ImageNet-1k with its name."""
+    """A class for readers: the name of a WordNet id of ImageNet-1k, with the id if the name is ambiguous."""
     names = imagenet_names()
-    return f"{names[name]} ({name})" if name in names else name
+    if name not in names:
+        return name
+    ambiguous = sum(other == names[name] for other in names.values()) > 1
+    return f"{names[name]} ({name})" if ambiguous else names[name]

@@ -51,11 +51,14 @@ def _lines(project: str, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("filter", listed(models)),
         ("candidates", f"{summary['stored']:,}"),
         ("other classes", f"{summary['outside_label_space']:,}   not a class of the filter models"),
-        ("unrelated", f"{summary['unrelated']:,}   neither above nor below one of their classes"),
-        ("shortlist", f"{summary['shortlist']:,}   every model is confident"),
     ]
-    if not summary["hierarchy_known"]:
+    if summary["hierarchy_known"]:
+        lines.append(
+            ("unrelated", f"{summary['unrelated']:,}   neither above nor below one of their classes")
+        )
+    else:
         lines.append(("note", "no hierarchy is given, so broader and narrower classes are not recognised"))
+    lines.append(("shortlist", f"{summary['shortlist']:,}   every model is confident"))
     if pairs := summary["near_duplicates"]:
         lines.append(("near-duplicates", f"{counted(len(pairs), 'pair')} in the shortlist"))
     return [*lines, ("audit", f"{project}/audit/ood.parquet")]
