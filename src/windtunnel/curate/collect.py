@@ -72,7 +72,6 @@ def collect(
     step = f"{STEP}-{batch}"
     labels = [_label(row, classes) for row in opened.wanted]
     recipe = {
-        "source": Path(opened.name).name,
         "rows": len(opened.wanted),
         "labels": digest(labels),
         "max_mb": options.max_mb,
@@ -170,9 +169,10 @@ def _known(
         if row.id
     ]
     known: dict[int, Outcome] = {}
-    for outcome in (*earlier, *journal.outcomes):
+    pairs = [(earlier_one, False) for earlier_one in earlier] + [(added, True) for added in journal.outcomes]
+    for outcome, from_journal in pairs:
         present = outcome.status == "ok" and (project.folder / outcome.file).is_file()
-        failed = outcome.status != "ok" and journal.same_recipe and outcome in journal.outcomes
+        failed = outcome.status != "ok" and from_journal and journal.same_recipe
         if 0 <= outcome.row < len(labels) and labels[outcome.row] is not None and (present or failed):
             known[outcome.row] = outcome
     return known

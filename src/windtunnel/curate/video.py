@@ -13,6 +13,7 @@ from windtunnel.core.extras import installed_version
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.interruption import finishing_items
 from windtunnel.core.progress import Progress, silent
+from windtunnel.core.wording import counted
 from windtunnel.curate.anchor_sampling import Sampling
 from windtunnel.curate.frame_tables import VideoPart, VideoRow, read_parts, stored_recipe, write_tables
 from windtunnel.curate.project import Project, counts
@@ -134,9 +135,17 @@ def make_frame_sets(
                 progress(done, len(items), failed)
 
             executor = workers.executor_for(len(missing))
-            with finishing_items():
-                for _ in executor.work(job, missing, workers.count, advance, workers.address):
-                    pass
+            done = len(items) - len(missing)
+            try:
+                with finishing_items():
+                    for _ in executor.work(job, missing, workers.count, advance, workers.address):
+                        done += 1
+            except BaseException as error:
+                error.add_note(
+                    f"{done:,} of {counted(len(items), 'video')} are in {project.folder}; the others will be "
+                    "decoded again."
+                )
+                raise
         parts = read_parts(project)
         write_tables(project, [part for part, _ in parts.values()])
         result = _result(project, [part for part, _ in parts.values()], len(items) - len(missing))

@@ -8,10 +8,11 @@ from typing import Any
 from windtunnel.core.wording import byte_size, counted
 from windtunnel.curate.export import CHECKSUMS, MANIFEST, ExportedSet
 from windtunnel.curate.project import counts
+from windtunnel.published.imagenet import imagenet_names
 from windtunnel.report.page import render_page
 
-# Rows of a table with more values end with the number left.
-ROWS_SHOWN = 200
+# A table with more values ends with the number left; the manifest has all.
+ROWS_SHOWN = 30
 OUTCOMES = {
     "exported": "in the set",
     "filtered": "dropped by the filtration",
@@ -35,7 +36,7 @@ def render_datasheet(made: ExportedSet) -> str:
         size=byte_size(sum(row.bytes for row in stored)),
         review="reviewed" if made.reviewed else "without review",
         outcomes=_table((OUTCOMES[name], count) for name, count in made.outcomes.items()),
-        classes=_table(counts(row.label or "no label" for row in stored).items()),
+        classes=_table(counts(_class_name(row.label) for row in stored).items()),
         label_statuses=_table(counts(row.label_status for row in stored).items()),
         licences=_table(counts(row.licence or NO_LICENCE for row in stored).items()),
         sources=_table(counts(row.source or "not stated" for row in stored).items()),
@@ -49,6 +50,12 @@ def render_datasheet(made: ExportedSet) -> str:
         manifest=f"{MANIFEST}.parquet, {MANIFEST}.csv",
         checksums=CHECKSUMS,
     )
+
+
+def _class_name(label: str) -> str:
+    """A class for readers: WordNet ids of ImageNet-1k with their names."""
+    name = imagenet_names().get(label)
+    return f"{name} ({label})" if name else label or "no label"
 
 
 def _table(values: Iterable[tuple[str, int]]) -> list[list[str]]:
