@@ -608,3 +608,27 @@ def test_the_family_is_named_at_its_end_of_the_range(tmp_path: Path, windtunnel_
     table = write(tmp_path / "odd.csv", ["model", "clean", "fog:3", "ImageNet-V2", "family"], rows)
     done = windtunnel_command("predictivity", table)
     assert " (without odd) to " in done.stdout, done.stdout
+
+
+def test_a_breakpoint_at_the_limit_of_the_search_is_noted(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """The bend lies below all but two models."""
+    x = np.concatenate([[-3.0, -2.5], np.linspace(0, 2, 38)])
+    y = -3 + 2.5 * np.maximum(0, x + 1)
+    rows = [[f"net{row}", expit(x[row]), expit(y[row])] for row in range(40)]
+    table = write(tmp_path / "bent.csv", ["model", "clean", "ImageNet-V2"], rows)
+    done = windtunnel_command("effective-robustness", table, "--pieces", "2")
+    assert done.returncode == 0, done.stderr
+    assert "is at the limit of the search, which leaves at least 4 models on each side" in done.stdout
+
+
+def test_a_negative_slope_is_subtracted_in_the_formula(tmp_path: Path, windtunnel_command: Command) -> None:
+    rows = [[f"net{row}", 0.5 + row / 50, 0.6 - row / 50 + 0.01 * (row % 2)] for row in range(12)]
+    table = write(
+        tmp_path / "down.csv", ["model", "clean", "fog:3", "snow:3"], [[*row, row[2]] for row in rows]
+    )
+    done = windtunnel_command("effective-robustness", table, "--shifted", "fog:3")
+    assert "+ -" not in done.stdout and " - " in done.stdout.splitlines()[1]
+    two = windtunnel_command("predictivity", table)
+    assert "How well does each of the two corruptions predict the other?" in two.stdout
