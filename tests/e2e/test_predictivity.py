@@ -497,6 +497,10 @@ def test_the_command_of_effective_robustness(tmp_path: Path, windtunnel_command:
         (["predictivity", "T", "--ignore", "snow:2", "--ignore", "rain"], "Unknown column 'snow:2'"),
         (["predictivity", "T", "--by", "brand"], "Unknown column of families 'brand'"),
         (["predictivity", "T", "--exclude", "x*"], "--exclude x* matches no model"),
+        (["predictivity", "T", "--exclude", "*"], "--exclude leaves 0 models of 20; at least 4 are needed"),
+        (["predictivity", "T", "T"], "T.csv is given twice"),
+        (["effective-robustness", "T", "--shifted", "clean"], "clean is itself a column of clean accuracies"),
+        (["effective-robustness", "T", "--reference", "vit?"], "at least 4 models"),
         (["predictivity", "T", "--score", "speed"], "--score speed:lower"),
         (["predictivity", "T", "--out", "page.pdf"], "give a file ending in .html"),
         (["predictivity", "T", "--json", "--csv"], "exclude each other"),
@@ -560,6 +564,71 @@ def test_few_models_have_intervals_of_known_distributions(
     assert any("6 models are too few for a bootstrap" in note for note in found.notes)
     assert all(pair.high - pair.low < 1 for pair in found.pairs if pair.p < 0.01)
     done = windtunnel_command("effective-robustness", table, "--shifted", "ImageNet-V2")
-    assert "Student's band" in done.stdout and "classes matched" in done.stdout
+    assert "Student's band" in done.stdout and "classes same" in done.stdout
     (fit,) = windtunnel.effective_robustness(table, shifted=["ImageNet-V2"])
     assert fit.to_json()["band"] == "student"
+
+
+def test_a_suite_file_names_a_benchmark(tmp_path: Path, windtunnel_command: Command) -> None:
+    """Its corruptions at its severities: fog at 3, although the table also has fog at 1."""
+    table = made_world(tmp_path / "world.csv", models=30)
+    (tmp_path / "chosen.toml").write_text(
+        'name = "chosen"\nversion = 1\nunits = ["fog", "frost"]\nlevels = [3]\n'
+    )
+    documents = [
+        json.loads(windtunnel_command("predictivity", table, "--synthetic", text, "--json").stdout)
+        for text in ("chosen.toml", "fog:3,frost:3")
+    ]
+    assert [pair["r"] for pair in documents[0]["pairs"]] == [pair["r"] for pair in documents[1]["pairs"]]
+    missing = windtunnel_command("predictivity", table, "--synthetic", "absent.toml")
+    assert missing.returncode == 2 and "absent.toml" in missing.stderr
+
+
+def test_a_predictor_that_does_not_vary_has_no_correlations(tmp_path: Path) -> None:
+    """Drops of 0.1 for all models differ by rounding alone."""
+    rng = np.random.default_rng(2)
+    clean = rng.uniform(0.6, 0.8, 12).round(3)
+    rows = [
+        [f"net{row}", value, value - 0.1, value - rng.uniform(0.1, 0.2)] for row, value in enumerate(clean)
+    ]
+    table = write(tmp_path / "constant.csv", ["model", "clean", "fog:3", "ImageNet-V2"], rows)
+    found = windtunnel.predictivity(table)
+    (pair,) = found.pairs
+    assert (pair.r, pair.partial, pair.spearman) == (None, None, None)
+    assert any("Correlations of constant are undefined: all models have" in note for note in found.notes)
+
+
+def test_the_family_is_named_at_its_end_of_the_range(tmp_path: Path, windtunnel_command: Command) -> None:
+    """Without the family that alone makes the relation, r falls: its name follows the lower end."""
+    rng = np.random.default_rng(5)
+    far = np.repeat([0.0, 0.2], [20, 5])
+    fog, v2 = (0.7 - far - 0.02 * rng.normal(size=25) for _ in range(2))
+    families = ["odd" if far[row] else f"net{row % 4}" for row in range(25)]
+    rows = [[f"m{row}", 0.9, fog[row], v2[row], families[row]] for row in range(25)]
+    table = write(tmp_path / "odd.csv", ["model", "clean", "fog:3", "ImageNet-V2", "family"], rows)
+    done = windtunnel_command("predictivity", table)
+    assert " (without odd) to " in done.stdout, done.stdout
+
+
+def test_a_breakpoint_at_the_limit_of_the_search_is_noted(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """The bend lies below all but two models."""
+    x = np.concatenate([[-3.0, -2.5], np.linspace(0, 2, 38)])
+    y = -3 + 2.5 * np.maximum(0, x + 1)
+    rows = [[f"net{row}", expit(x[row]), expit(y[row])] for row in range(40)]
+    table = write(tmp_path / "bent.csv", ["model", "clean", "ImageNet-V2"], rows)
+    done = windtunnel_command("effective-robustness", table, "--pieces", "2")
+    assert done.returncode == 0, done.stderr
+    assert "is at the limit of the search, which leaves at least 4 models on each side" in done.stdout
+
+
+def test_a_negative_slope_is_subtracted_in_the_formula(tmp_path: Path, windtunnel_command: Command) -> None:
+    rows = [[f"net{row}", 0.5 + row / 50, 0.6 - row / 50 + 0.01 * (row % 2)] for row in range(12)]
+    table = write(
+        tmp_path / "down.csv", ["model", "clean", "fog:3", "snow:3"], [[*row, row[2]] for row in rows]
+    )
+    done = windtunnel_command("effective-robustness", table, "--shifted", "fog:3")
+    assert "+ -" not in done.stdout and " - " in done.stdout.splitlines()[1]
+    two = windtunnel_command("predictivity", table)
+    assert "How well does each of the two corruptions predict the other?" in two.stdout

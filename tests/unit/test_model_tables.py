@@ -132,6 +132,15 @@ def test_fractions_declared_as_percentages_are_refused(wide: Path) -> None:
         (("model,clean,fog", "a,0.7,0.5", "b,0.8"), "line 3 has 2 cells, and the header has 3"),
         (("model,clean,clean", "a,0.7,0.5"), "two columns 'clean'"),
         (("model,clean,cost", "a,0.7,350", "b,0.8,2"), "'cost' has values from 2 to 350.*ignore="),
+        (
+            ("clean,fog", "0.7,0.5", "0.8,0.6"),
+            "first column, 'clean', has only numbers; it must name the models",
+        ),
+        (("model;clean;fog", "a;0,7;0,5"), "separates its columns by semicolons; separate them by commas"),
+        (
+            ("model,clean,fog", "a,81.1%,70%", "b,80%,60 %"),
+            "clean is '81.1%'; write numbers without %",
+        ),
         (("model,clean", "a,0.7"), "1 model in .*; at least 4 are needed"),
         (("model",), "has no results"),
         (("model,notes", "a,good"), "no column of accuracies"),
@@ -251,7 +260,7 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
 def test_decimal_commas_are_refused_and_thousands_are_read(tmp_path: Path) -> None:
     """0,7 is not 7."""
     path = write(tmp_path / "t.csv", "model,clean,fog", *(f'{name},0.7,"0,{5}"' for name in "abcd"))
-    with pytest.raises(UserError, match=r"line 2: fog is '0,5'; give a number such as 0\.75"):
+    with pytest.raises(UserError, match=r"line 2: fog is '0,5', with a decimal comma; write 0\.5"):
         read_tables([path])
     rows = (f'{name},0.7,"1,{row}00.5"' for row, name in enumerate("abcd"))
     table = read_tables([write(tmp_path / "s.csv", "model,clean,cost", *rows)], scores=["cost:lower"])
@@ -274,3 +283,46 @@ def test_tables_of_different_models_are_put_together_with_a_note(tmp_path: Path)
 
 def test_families_are_the_letters_of_a_name() -> None:
     assert [name_prefix(name) for name in ("resnet50.a1", "ViT-B-16", "50net")] == ["resnet", "vit", "50net"]
+
+
+def test_models_may_be_numbers_in_a_column_of_models(tmp_path: Path) -> None:
+    rows = [f"{row},0.{row}5,0.{row}1" for row in range(4, 8)]
+    assert read_tables([write(tmp_path / "t.csv", "model,clean,fog", *rows)]).models == ("4", "5", "6", "7")
+
+
+def test_the_advice_for_mixed_units_reads_the_table(tmp_path: Path) -> None:
+    """One column in per cent among fractions: following the message declares that column."""
+    rows = [f"{name},0.7{place},0.5{place},{60 + place},0.6" for place, name in enumerate("abcd")]
+    path = write(tmp_path / "t.csv", "model,clean,fog:1,fog:3,ImageNet-V2", *rows)
+    for units in ([], ["percent"]):
+        with pytest.raises(UserError, match=r'Declare unit=\["fog:3=percent"\]'):
+            read_tables([path], units=units)
+    assert read_tables([path], units=["fog:3=percent"]).column("fog:3")[0] == pytest.approx(0.6)
+    # One column of fractions among percentages: the whole table and that column.
+    rows = [f"{name},0.7{place},5{place},{60 + place}" for place, name in enumerate("abcd")]
+    path = write(tmp_path / "u.csv", "model,clean,fog:1,fog:3", *rows)
+    with pytest.raises(UserError, match=r'Declare unit=\["percent"\] unit=\["clean=fraction"\]'):
+        read_tables([path])
+    assert read_tables([path], units=["percent", "clean=fraction"]).column("fog:1")[0] == pytest.approx(0.5)
+
+
+def test_a_single_value_over_one_is_not_called_a_percentage(tmp_path: Path) -> None:
+    rows = ["a,0.7,0.5", "b,1.2,0.5", "c,0.8,0.6", "d,0.8,0.6"]
+    path = write(tmp_path / "t.csv", "model,clean,fog", *rows)
+    with pytest.raises(
+        UserError, match=r"clean has 1.2, but 3 of its 4 values are up to 1; correct the value"
+    ):
+        read_tables([path])
+
+
+def test_fractions_declared_as_clean_percentages_are_noted(wide: Path) -> None:
+    with pytest.raises(UserError, match=r'These are fractions: leave out unit=\["percent"\]'):
+        read_tables([wide], units=["percent"])
+    table = read_tables([wide], units=["clean=percent"])
+    assert any("Clean accuracies (clean) are at most 0.85 %" in note for note in table.notes)
+    assert not read_tables([wide]).notes
+
+
+def test_a_table_given_twice_is_refused(wide: Path) -> None:
+    with pytest.raises(UserError, match=r"wide\.csv is given twice"):
+        read_tables([wide, str(wide)])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.model_tables.filter_models import filter_models
+from windtunnel.analysis.model_tables.reading import FEWEST_MODELS
 from windtunnel.analysis.model_tables.table import Floats, ModelTable, Setting
 from windtunnel.analysis.predictivity.benchmarks import select_settings
 from windtunnel.analysis.shifts import Share
@@ -140,6 +141,11 @@ def effective_robustness(
         seed: of the bootstrap.
     """
     setting = table.setting(shifted)
+    if setting.role == "clean":
+        raise UserError(
+            f"{shifted} is itself a column of clean accuracies; name a column of shifted ones with "
+            f"{option('shifted', ['COLUMN'])}."
+        )
     if not setting.clean:
         raise UserError(
             f"{shifted} has no clean accuracies; name their column with {option('clean', 'COLUMN')}."
@@ -151,6 +157,8 @@ def effective_robustness(
     rows = table.with_models(complete)
     fitted_models = _reference(rows, reference) & ~filters.marked[complete]
     clean, accuracy = rows.column(setting.clean), rows.column(shifted)
+    if fitted_models.sum() < FEWEST_MODELS:
+        raise UserError(_why_no_fit(setting, int(fitted_models.sum()), 1, None))
     fit = fit_accuracies(
         clean[fitted_models], accuracy[fitted_models], axis=axis, pieces=used_pieces, breakpoint=breakpoint
     )
@@ -190,8 +198,8 @@ def effective_robustness(
     if fit.at_search_limit and fit.breakpoint is not None:
         notes.append(
             f"The breakpoint, {100 * fit.breakpoint:.1f} %, is at the limit of the search, which leaves at "
-            f"least {models_per_piece(fit.n)} models on each side: a better one may lie beyond. Give one "
-            f"with {option('breakpoint')}, or fit one line with {option('pieces', 1)}."
+            f"least {models_per_piece(fit.n)} models on each side; a better one may lie beyond. Give one by "
+            f"{option('breakpoint')}, or fit one line with {option('pieces', 1)}."
         )
     notes += _setting_notes(setting, table.setting(setting.clean), used_pieces, has_kink)
     models = _models(
@@ -349,7 +357,7 @@ def _why_no_fit(setting: Setting, models: int, pieces: int, breakpoint: float | 
             f"{option('breakpoint', str(breakpoint))} has fewer than two models on one side; give a clean "
             "accuracy between those of the models, as a fraction, or leave it out."
         )
-    needed = "3 models" if pieces == 1 else "9 models for two pieces"
+    needed = f"{FEWEST_MODELS} models" if pieces == 1 else "9 models for two pieces"
     return (
         f"{counted(models, 'model')} with accuracies between 0 and 1 on {setting.name} and its clean images; "
         f"a fit needs at least {needed} that differ in both."

@@ -12,14 +12,14 @@ import numpy as np
 
 from windtunnel.analysis.effective_robustness import EffectiveRobustness, with_shifted
 from windtunnel.analysis.effective_robustness import effective_robustness as measure_effective_robustness
-from windtunnel.analysis.model_tables.reading import read_tables
+from windtunnel.analysis.model_tables.reading import FEWEST_MODELS, read_tables
 from windtunnel.analysis.model_tables.table import ModelTable
 from windtunnel.analysis.predictivity.measurement import Predictivity, measure_predictivity
 from windtunnel.analysis.predictivity.question import question_of
 from windtunnel.api.output_files import check_html
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option, spelled
-from windtunnel.core.wording import listed
+from windtunnel.core.wording import counted, listed
 from windtunnel.options import EffectiveRobustnessOptions, PredictivityOptions
 from windtunnel.report.effective_robustness import effective_robustness_page
 from windtunnel.report.predictivity import predictivity_page
@@ -160,6 +160,11 @@ def _table(
                 f"{option('exclude', [pattern])} matches no model; models are {listed(table.models, NAMED)}."
             )
     kept = [not any(fnmatchcase(model, pattern) for pattern in excluded) for model in table.models]
+    if sum(kept) < FEWEST_MODELS:
+        raise UserError(
+            f"{option('exclude')} leaves {counted(sum(kept), 'model')} of {len(kept):,}; at least "
+            f"{FEWEST_MODELS} are needed. Exclude fewer."
+        )
     return table.with_models(np.array(kept, bool)) if excluded else table
 
 

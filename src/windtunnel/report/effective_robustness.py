@@ -23,8 +23,6 @@ CSV_COLUMNS = (
     "shifted_setting", "clean_setting", "model", "family", "clean", "shifted", "fitted", "effective", "low",
     "high", "reference", "filter",
 )  # fmt: skip
-# Whether clean and shifted accuracies are over the same classes, in words.
-CLASSES = {"same": "matched", "different": "not matched", "unknown": "unknown"}
 # Models at each end of a table that is too long to show.
 ENDS_SHOWN = 8
 
@@ -83,9 +81,8 @@ def lines_of(result: EffectiveRobustness) -> list[tuple[str, str]]:
     """Labelled lines of one setting."""
     resampled = counted(result.families, "family", "families") if result.families else "models"
     band = f"bootstrap over {resampled}" if result.is_resampled else "Student's band"
-    classes = CLASSES[result.shifted.classes]
     return [
-        ("shifted", f"{result.shifted.name}   clean {result.clean.name}   classes {classes}"),
+        ("shifted", f"{result.shifted.name}   clean {result.clean.name}   classes {result.shifted.classes}"),
         ("fit", f"{fit_text(result)}; {band}"),
         ("answer", summary(result)),
         *(("note", note) for note in result.notes),

@@ -11,7 +11,6 @@ from windtunnel.analysis.predictivity.controls import BOTH_CLEAN_ACCURACIES, CLE
 from windtunnel.analysis.predictivity.groups import MEAN, GroupCell, GroupTable
 from windtunnel.analysis.predictivity.measurement import Predictivity
 from windtunnel.core.wording import counted
-from windtunnel.report.effective_robustness import CLASSES
 
 PREDICTED_BY = "predicted by"
 PAIR_HEADER = (
@@ -65,7 +64,7 @@ def pair_rows(pairs: Sequence[Pair]) -> list[list[str]]:
             "none" if pair.from_subtraction is None else f"{pair.from_subtraction:.2f}",
             correlation_text(pair.spearman),
             _family_text(pair),
-            CLASSES[pair.classes] if "drop" in pair.kind else "no clean",
+            pair.classes if "drop" in pair.kind else "no clean",
         ]
         for pair in pairs
     ]
@@ -80,13 +79,14 @@ def _partial_text(pair: Pair) -> str:
 
 
 def _family_text(pair: Pair) -> str:
+    if pair.r is None:
+        return "undefined"
     if pair.family_low is None or pair.family_high is None:
         return "one family only"
     ends = [f"{end:.2f}" for end in (pair.family_low, pair.family_high)]
-    if pair.r is not None:
-        # The family that changes r most gives the end that is farther from r.
-        farther = 0 if pair.r - pair.family_low > pair.family_high - pair.r else 1
-        ends[farther] += f" (without {pair.family_left_out})"
+    # The family that changes r most gives the end that is farther from r.
+    farther = 0 if pair.r - pair.family_low > pair.family_high - pair.r else 1
+    ends[farther] += f" (without {pair.family_left_out})"
     return " to ".join(ends)
 
 

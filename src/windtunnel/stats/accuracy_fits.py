@@ -154,8 +154,8 @@ def fit_accuracies(
         axis: `logit` or `probit`.
         pieces: 1 for a line, 2 for two continuous pieces.
         breakpoint: the clean accuracy at which the second piece begins; None to choose the one with the least
-            squared residuals. The search leaves `models_per_piece` models or more on each side: 100 even
-            steps on the axis, then 100 between the neighbours of the best.
+            squared residuals. The search leaves `models_per_piece` models or more on each side. It has 100
+            even steps on the axis, then 100 between the neighbours of the best.
     """
     x, y, kept = usable(clean, shifted, axis)
     if len(x) < FEWEST or not x.std() or not y.std():

@@ -9,12 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 
 # Cells that say that a value is missing, in lower case.
 MISSING = ("", "nan", "na", "n/a", "none", "null", "-")
 # 1,234,567.8 has commas between thousands; 0,75 has a decimal comma.
 THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 DECIMAL_COMMA = re.compile(r"\d+,\d+")
+PERCENTAGE = re.compile(r"\d+([.,]\d+)?\s*%")
+# Separators of columns that other programs write.
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
 def csv_rows(path: Path) -> list[list[str]]:
@@ -28,6 +32,12 @@ def csv_rows(path: Path) -> list[list[str]]:
         raise UserError(
             f"{path} has no header; a table has a line of column names and a line for each model."
         )
+    for character, name in OTHER_SEPARATORS.items():
+        if len(rows[0]) == 1 and character in rows[0][0]:
+            raise UserError(
+                f"{path} separates its columns by {name}; separate them by commas, with decimal points in "
+                "numbers (0.75)."
+            )
     while not any(rows[-1]):
         rows.pop()
     for line, row in enumerate(rows, start=1):
@@ -40,8 +50,10 @@ def csv_rows(path: Path) -> list[list[str]]:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is meant as a finite number; `number` refuses decimal commas."""
-    return math.isfinite(_value(cell)) or DECIMAL_COMMA.fullmatch(cell) is not None
+    """Whether a cell is meant as a finite number; `number` refuses decimal commas and signs of per cent."""
+    return math.isfinite(_value(cell)) or any(
+        pattern.fullmatch(cell) for pattern in (DECIMAL_COMMA, PERCENTAGE)
+    )
 
 
 def number(cell: str, where: str) -> float:
@@ -49,6 +61,12 @@ def number(cell: str, where: str) -> float:
     if cell.lower() in MISSING:
         return math.nan
     value = _value(cell)
+    if PERCENTAGE.fullmatch(cell):
+        raise UserError(
+            f"{where} is '{cell}'; write numbers without %, and declare {option('unit', ['percent'])}."
+        )
+    if not math.isfinite(value) and DECIMAL_COMMA.fullmatch(cell):
+        raise UserError(f"{where} is '{cell}', with a decimal comma; write {cell.replace(',', '.')}.")
     if not math.isfinite(value):
         raise UserError(f"{where} is '{cell}'; give a number such as 0.75, or leave the cell empty.")
     return value

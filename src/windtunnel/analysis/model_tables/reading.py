@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+
 from windtunnel.analysis.model_tables.csv_rows import csv_rows
 from windtunnel.analysis.model_tables.recognised_names import clean_column
 from windtunnel.analysis.model_tables.robustbench import is_robustbench, read_robustbench
@@ -28,6 +30,8 @@ from windtunnel.store.folder import RECIPE_FILE
 
 # Models that a correlation or a line needs.
 FEWEST_MODELS = 4
+# Clean accuracies up to this are more likely fractions that are declared in per cent.
+LOW_CLEAN = 0.01
 NO_CLEAN = "none"
 
 
@@ -56,6 +60,7 @@ def read_tables(
         raise UserError("No table is given; give run folders, a CSV file, or a folder of timm's results.")
     directions = dict(_score_direction(text) for text in scores)
     metrics = [name for name in directions if metric_of(metric_named(name))]
+    _refuse_repeated(sources)
     runs = [source for source in sources if isinstance(source, ScoredRun) or _is_run(Path(source))]
     files = [Path(source) for source in sources if not isinstance(source, ScoredRun) and source not in runs]
     tables = [_read_file(path, units, ignored, directions) for path in files]
@@ -74,7 +79,26 @@ def read_tables(
             f"{counted(len(table.models), 'model')} in {', '.join(table.sources)}; at least {FEWEST_MODELS} "
             "are needed. Give further tables or runs."
         )
-    return table
+    return replace(table, notes=(*table.notes, *_unit_notes(table)))
+
+
+def _unit_notes(table: ModelTable) -> list[str]:
+    """A warning for each clean column that is hardly in per cent."""
+    used = {setting.clean for setting in table.settings} - {""}
+    return [
+        f"Clean accuracies ({name}) are at most {100 * np.nanmax(table.column(name)):.2g} %. If they are "
+        f"fractions, declare {option('unit', [f'{name}=fraction'])}."
+        for name in sorted(used)
+        if np.nanmax(table.column(name), initial=0.0) <= LOW_CLEAN
+    ]
+
+
+def _refuse_repeated(sources: Sequence[str | Path | ScoredRun]) -> None:
+    """Refuse a table that is given twice."""
+    paths = [Path(source).resolve() for source in sources if not isinstance(source, ScoredRun)]
+    repeated = next((path for path in paths if paths.count(path) > 1), None)
+    if repeated is not None:
+        raise UserError(f"{repeated.name} is given twice; give each table once.")
 
 
 def _is_run(path: Path) -> bool:

@@ -47,11 +47,12 @@ def as_fractions(
         raise UserError(
             f"{source}: {name} has values up to {_largest(columns[name]):g}; they are no fractions."
         )
+    if over_one and unit != "percent":
+        _refuse_single_values(columns, over_one, source)
     if over_one and rest:
         raise UserError(
             f"{source} mixes units: {listed(over_one, NAMED)} in per cent, {listed(rest, NAMED)} up to 1. "
-            f"Declare single columns, as in {option('unit', [f'{rest[0]}=fraction'])}, or leave them out "
-            f"with {option('ignore', [rest[0]])}."
+            f"{_advice(over_one, rest, unit)}"
         )
     if over_one and unit != "percent":
         largest = max(over_one, key=lambda name: _largest(columns[name]))
@@ -61,8 +62,8 @@ def as_fractions(
         )
     if rest and unit == "percent":
         raise UserError(
-            f"{source} is declared in per cent, but {listed(rest, NAMED)} has no value over 1; leave out "
-            f"{option('unit')}, or declare the column, as in {option('unit', [f'{rest[0]}=percent'])}."
+            f"{source} is declared in per cent, but {listed(rest, NAMED)} has no value over 1. These are "
+            f"fractions: leave out {option('unit', ['percent'])}."
         )
     units = {name: own.get(name, "percent" if name in over_one else "fraction") for name in columns}
     return {name: column / (100 if units[name] == "percent" else 1) for name, column in columns.items()}
@@ -80,6 +81,33 @@ def _declared(declared: Sequence[str], columns: Mapping[str, Floats]) -> tuple[s
         elif name in columns:
             own[name] = unit
     return whole, own
+
+
+def _refuse_single_values(columns: Mapping[str, Floats], over_one: Sequence[str], source: str) -> None:
+    """Refuse single values over 1 among fractions, unless a column is mostly over 1."""
+    if any(float(np.nanmedian(columns[name])) > 1 for name in over_one):
+        return
+    name = over_one[0]
+    values = columns[name][np.isfinite(columns[name])]
+    raise UserError(
+        f"{source}: {name} has {_largest(values):g}, but {int((values <= 1).sum())} of its {len(values)} "
+        f"values are up to 1; correct the value, or declare {option('unit', [f'{name}=percent'])} if all of "
+        "them are in per cent."
+    )
+
+
+def _advice(over_one: Sequence[str], rest: Sequence[str], unit: str) -> str:
+    """The units to declare for a table of both, by the fewer columns."""
+    fewer = over_one if len(over_one) <= len(rest) else rest
+    if fewer is over_one:
+        wanted = [f"{name}=percent" for name in over_one]
+        instead = f" in place of {option('unit', ['percent'])}" if unit == "percent" else ""
+    else:
+        wanted = ["percent", *(f"{name}=fraction" for name in rest)]
+        instead = ""
+    units = " ".join(option("unit", [text]) for text in wanted[: NAMED + 1])
+    more = " and so on" if len(wanted) > NAMED + 1 else ""
+    return f"Declare {units}{more}{instead}, or leave columns out with {option('ignore', [fewer[0]])}."
 
 
 def _largest(column: Floats) -> float:

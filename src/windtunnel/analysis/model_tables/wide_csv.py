@@ -16,6 +16,9 @@ from windtunnel.analysis.model_tables.units import as_fractions
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import listed
 
+# Headers of a first column whose models may have numbers for names.
+MODEL_HEADERS = ("model", "name", "network")
+
 
 def declared_format(header: Sequence[str]) -> Mapping[str, Any]:
     """The format of `model_tables.toml` that a header has; {} for a plain table."""
@@ -47,6 +50,11 @@ def read_wide_csv(
         )
     named = [[line[header.index(name)] for line in lines] for name in named_by]
     models = [" ".join(filter(None, parts)) for parts in zip(*named, strict=True)]
+    if named_by == header[:1] and header[0].lower() not in MODEL_HEADERS and all(map(is_number, models)):
+        raise UserError(
+            f"{path}: the first column, '{header[0]}', has only numbers; it must name the models. Put a "
+            f"column '{MODEL_HEADERS[0]}' first."
+        )
     unique_models(models, path, first_line=2)
     left_out = {*facts.get("left_out", ()), *ignored, header[0], *scores}
     attributes = {

@@ -11,6 +11,7 @@ from windtunnel.analysis.model_tables.csv_rows import csv_rows
 from windtunnel.analysis.model_tables.table import ModelTable, Setting
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.wording import listed
+from windtunnel.suites.registry import SUFFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
 
 # Columns of a file of generated benchmarks that every line has.
@@ -38,7 +39,8 @@ def select_settings(table: ModelTable, text: str) -> tuple[str, ...]:
     """The settings that a text names; several names are separated by commas.
 
     A name is a column, a corruption (all its severities), a table or suite that was read (all its settings
-    except clean ones), a suite of windtunnel (its corruptions), or a pattern such as `*_blur:*`.
+    except clean ones), a suite of windtunnel or its TOML file (its corruptions and severities), or a pattern
+    such as `*_blur:*`.
     """
     chosen = _named(table, text)
     if chosen is None:
@@ -67,7 +69,8 @@ def _named(table: ModelTable, name: str) -> list[str] | None:
     ):
         if found:
             return found
-    return _of_suite(table, name) if name in suite_names() else None
+    is_file = name.endswith(SUFFIX) and ("," not in name or Path(name).is_file())
+    return _of_suite(table, name) if is_file or name in suite_names() else None
 
 
 def _plain(setting: Setting) -> str:
@@ -76,19 +79,25 @@ def _plain(setting: Setting) -> str:
 
 
 def _of_suite(table: ModelTable, suite: str) -> list[str]:
-    """The settings of a suite's corruptions; refused if the table lacks one."""
-    wanted = load_suite(suite).units
+    """The settings of a suite's corruptions at its severities; refused if the table lacks a corruption.
+
+    `suite` is a name or a TOML file.
+    """
+    loaded = load_suite(suite)
     by_corruption: dict[str, list[str]] = {}
-    for setting in table.settings:
-        if setting.corruption:
-            by_corruption.setdefault(setting.corruption, []).append(setting.name)
-    missing = [name for name in wanted if name not in by_corruption]
+    for unit in loaded.units:
+        levels = {str(level) for level in loaded.levels_of(unit)}
+        for setting in table.settings:
+            severity = setting.name.rpartition(":")[2] if ":" in setting.name else ""
+            if setting.corruption == unit and (not severity.isdigit() or severity in levels):
+                by_corruption.setdefault(unit, []).append(setting.name)
+    missing = [name for name in loaded.units if name not in by_corruption]
     if missing:
         raise UserError(
             f"The table has no column of {listed(missing, NAMED)}, which {suite} contains; name the columns "
             "that it has instead."
         )
-    return [name for corruption in wanted for name in by_corruption[corruption]]
+    return [name for names in by_corruption.values() for name in names]
 
 
 def read_benchmarks(path: Path, table: ModelTable) -> list[Benchmark]:

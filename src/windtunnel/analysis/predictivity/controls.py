@@ -110,9 +110,10 @@ def measure_pair(
     """
     models = len(x.values)
     found = pearson(x.values, y.values)
-    ranks = spearman(x.values, y.values)
+    # Values that differ by rounding alone have no other correlations either.
+    ranks = spearman(x.values, y.values) if found else None
     given_name, held_constant, given = _given(x, y, stand_in)
-    partial = None if given is None else partial_correlation(x.values, y.values, given)
+    partial = None if given is None or not found else partial_correlation(x.values, y.values, given)
     low = high = partial_low = partial_high = expected = None
     spread: tuple[float | None, float | None, float | None] = (None, None, None)
     if found:

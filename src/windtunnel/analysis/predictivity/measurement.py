@@ -143,7 +143,19 @@ def measure_predictivity(
         else []
     )
     families = len(set(family_names)) if by else 0
-    notes += _notes(question, targets, pairs, len(asked), len(rows.models), by, families, span, comparable)
+    other_classes = [setting.name for setting in settings if setting.classes == "different"]
+    notes += _notes(
+        question,
+        (*predictors, *targets),
+        pairs,
+        other_classes,
+        len(asked),
+        len(rows.models),
+        by,
+        families,
+        span,
+        comparable,
+    )
     return Predictivity(
         question,
         rows,
@@ -264,8 +276,9 @@ def _control_notes(pairs: Sequence[Pair]) -> list[str]:
 
 def _notes(
     question: Question,
-    targets: Sequence[Vector],
+    vectors: Sequence[Vector],
     pairs: Sequence[Pair],
+    other_classes: Sequence[str],
     asked: int,
     models: int,
     by: str,
@@ -274,7 +287,7 @@ def _notes(
     comparable: bool | None,
 ) -> list[str]:
     notes = []
-    if any(vector.kind == "error" for vector in targets):
+    if any(vector.kind == "error" for vector in vectors[len(question.predictors) :]):
         notes.append(
             "The table has no clean accuracies: errors are correlated, not drops. A model that is better "
             "everywhere then raises every correlation; the partial correlation holds the accuracy on the "
@@ -286,12 +299,22 @@ def _notes(
             f"{100 * span[1]:.1f} %, and their intervals do not overlap. Read the partial correlation, not r "
             "alone."
         )
-    if any(pair.classes == "different" for pair in pairs):
+    if pairs and other_classes:
         notes.append(
-            "Clean accuracies of some sets are over other classes than the shifted ones: their drops mix the "
-            "shift with an easier choice of classes."
+            f"Clean accuracies of {listed(other_classes, 4)} are over other classes than the shifted ones: "
+            "drops mix the shift with an easier choice of classes. Means that contain them do so too."
         )
     notes += _control_notes(pairs)
+    notes += [
+        f"Correlations of {name} are undefined: all models have the same value."
+        for name in sorted(
+            {
+                benchmark.name
+                for benchmark, vector in zip((*question.predictors, *question.targets), vectors, strict=True)
+                if not varies(vector.values)
+            }
+        )
+    ]
     if asked > MOST_PAIRS:
         notes.append(
             f"{asked:,} pairs of benchmark and natural set: only groups are listed. The best single "

@@ -144,7 +144,9 @@ def _leave_one_out(members: Sequence[Benchmark], noun: str) -> Question:
         "leave-one-out",
         tuple(predictors),
         tuple(members),
-        f"How well does the mean of the other {len(members) - 1} {noun}s predict each {noun}?",
+        f"How well does the mean of the other {len(members) - 1} {noun}s predict each {noun}?"
+        if len(members) > 2
+        else f"How well does each of the two {noun}s predict the other?",
     )
 
 
