@@ -317,7 +317,7 @@ class _Video:
         """Every frame in the order of presentation."""
         count = 0
         try:
-            for packet in self._container.demux():
+            for packet in self._demuxed():
                 if packet.size and packet.dts is not None:
                     stop = max(packet.dts, packet.pts or packet.dts) + (packet.duration or 0)
                     self._end = max(self._end, stop * Fraction(packet.time_base))
@@ -332,6 +332,15 @@ class _Video:
         except self._av.FFmpegError as error:
             reason = f"an error after {counted(count, 'frame')}: {error.strerror}"
             raise VideoError(*self._damage(reason)) from error
+
+    def _demuxed(self) -> Iterator[Any]:
+        """Every packet of every stream."""
+        try:
+            yield from self._container.demux()
+        except IndexError:
+            # At the end PyAV flushes all streams, and has no object for one that appeared while reading. The
+            # streams that it knows are flushed by then.
+            return
 
     def rgb(self, frame: Any) -> Image:
         """A frame as RGB by FFmpeg's filter for pixel formats, as the command `ffmpeg` converts frames.
@@ -356,7 +365,7 @@ class _Video:
     def _damage(self, reason: str) -> tuple[VideoStatus, str]:
         """Truncated if the damage is at the end of the file, else corrupt."""
         try:
-            rest = sum(1 for packet in self._container.demux(self.stream) if packet.size)
+            rest = sum(1 for packet in self._demuxed() if packet.size)
         except self._av.FFmpegError:
             rest = 0
         declared = self._declared_frames()
