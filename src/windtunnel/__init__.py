@@ -8,12 +8,14 @@ from windtunnel.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from windtunnel.api import (
+        collect_candidates,
         compare,
         distance,
         doctor,
         effective_robustness,
         expected_time,
         explain,
+        export_set,
         find_categories,
         gate,
         generate_benchmarks,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         overlap_of_accuracies,
         plan,
         predictivity,
+        project_status,
         run,
         run_models,
         score_predictions,
@@ -37,10 +40,12 @@ if TYPE_CHECKING:
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
     from windtunnel.options import (
+        CollectOptions,
         DistanceOptions,
         DoctorOptions,
         EffectiveRobustnessOptions,
         ExplainOptions,
+        ExportOptions,
         MakeOptions,
         OverlapOptions,
         PredictivityOptions,
@@ -54,10 +59,12 @@ if TYPE_CHECKING:
 
 # The module of every public name.
 _PUBLIC = {
+    "CollectOptions": "windtunnel.options",
     "DistanceOptions": "windtunnel.options",
     "DoctorOptions": "windtunnel.options",
     "EffectiveRobustnessOptions": "windtunnel.options",
     "ExplainOptions": "windtunnel.options",
+    "ExportOptions": "windtunnel.options",
     "ImplausibleScores": "windtunnel.core.errors",
     "MakeOptions": "windtunnel.options",
     "OverlapOptions": "windtunnel.options",
@@ -66,6 +73,7 @@ _PUBLIC = {
     "RunOptions": "windtunnel.options",
     "ScoreOptions": "windtunnel.options",
     "UserError": "windtunnel.core.errors",
+    "collect_candidates": "windtunnel.api",
     "compare": "windtunnel.api",
     "corrupt": "windtunnel.corruptions",
     "distance": "windtunnel.api",
@@ -73,6 +81,7 @@ _PUBLIC = {
     "effective_robustness": "windtunnel.api",
     "expected_time": "windtunnel.api",
     "explain": "windtunnel.api",
+    "export_set": "windtunnel.api",
     "find_categories": "windtunnel.api",
     "gate": "windtunnel.api",
     "generate_benchmarks": "windtunnel.api",
@@ -88,6 +97,7 @@ _PUBLIC = {
     "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
     "predictivity": "windtunnel.api",
+    "project_status": "windtunnel.api",
     "read_run_file": "windtunnel.options",
     "run": "windtunnel.api",
     "run_models": "windtunnel.api",
@@ -99,10 +109,12 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "CollectOptions",
     "DistanceOptions",
     "DoctorOptions",
     "EffectiveRobustnessOptions",
     "ExplainOptions",
+    "ExportOptions",
     "ImplausibleScores",
     "MakeOptions",
     "OverlapOptions",
@@ -111,6 +123,7 @@ __all__ = [
     "RunOptions",
     "ScoreOptions",
     "UserError",
+    "collect_candidates",
     "compare",
     "corrupt",
     "distance",
@@ -118,6 +131,7 @@ __all__ = [
     "effective_robustness",
     "expected_time",
     "explain",
+    "export_set",
     "find_categories",
     "gate",
     "generate_benchmarks",
@@ -133,6 +147,7 @@ __all__ = [
     "perturb",
     "plan",
     "predictivity",
+    "project_status",
     "read_run_file",
     "run",
     "run_models",

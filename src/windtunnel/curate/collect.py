@@ -72,7 +72,6 @@ def collect(
     step = f"{STEP}-{batch}"
     labels = [_label(row, classes) for row in opened.wanted]
     recipe = {
-        "source": Path(opened.name).name,
         "rows": len(opened.wanted),
         "labels": digest(labels),
         "max_mb": options.max_mb,
