@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -92,6 +93,24 @@ def test_every_kind_of_damage_has_a_status_and_a_reason(tmp_path: Path) -> None:
         found[name] = error.value.status
         assert error.value.reason
     assert found == expected
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".ts", ".avi", ".mkv"])
+def test_damaged_bytes_never_raise_another_error(tmp_path: Path, suffix: str) -> None:
+    codec = (
+        {"codec": "ffv1", "pixels": "bgr0"} if suffix == ".mkv" else {"codec": "libx264", "pixels": "yuv420p"}
+    )
+    whole = write_clip(tmp_path / f"a{suffix}", numbered_frames(10), **codec).read_bytes()
+    rng = np.random.default_rng(0)
+    for number in range(60):
+        content = np.frombuffer(whole, np.uint8).copy()
+        # Headers first: they decide what is allocated and how texts are read.
+        places = rng.integers(0, len(content) if number % 2 else 600, 8)
+        content[places] = rng.integers(0, 256, 8)
+        path = tmp_path / f"damaged{suffix}"
+        path.write_bytes(content.tobytes())
+        with contextlib.suppress(VideoError):
+            assert decoded(path)
 
 
 stamps = st.lists(st.tuples(st.none() | st.integers(-9, 99), st.none() | st.integers(-9, 99)), min_size=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
-from windtunnel.curate.frame_tables import SetFrame
+from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
 from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
 from windtunnel.data.table import SUFFIXES, table_rows
 
@@ -85,9 +85,7 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         where = f"{file}: row {number}"
         set_ = _set_name(str(row["set"] or ""))
         if set_ not in sets:
-            raise unknown_name(
-                "frame set", set_, sets, f"{where}; the export of the sets lists them in labels.json"
-            )
+            raise unknown_name("frame set", set_, sets, f"{where}; the project's {SETS_TABLE} lists them")
         verdict = str(row["verdict"] or "").strip().lower()
         if verdict not in VERDICTS:
             raise UserError(f"{where} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")

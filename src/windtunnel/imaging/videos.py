@@ -296,15 +296,15 @@ class _Video:
         best = container.streams.best("video")
         self.stream = best if best in streams else streams[0]
         self.video_streams = len(streams)
+        context = self.stream.codec_context
+        if context is None:
+            raise VideoError("unreadable", "the codec of the video is unknown")
         self.time_base = Fraction(self.stream.time_base or Fraction(1, MICROSECONDS))
         self.rate = Fraction(self.stream.guessed_rate or self.stream.average_rate or ASSUMED_RATE)
         start = container.start_time
         self.start = None if start is None else Fraction(start, MICROSECONDS)
         if self.stream.width and self.stream.height:
             _check_size(self.stream.width, self.stream.height)
-        context = self.stream.codec_context
-        if context is None:
-            raise VideoError("unreadable", "the video's codec is unknown")
         context.thread_count = 1  # workers are processes already, and threads keep more frames
         # Damaged data is an error instead of a frame that the decoder has made up.
         context.options = {"err_detect": "explode", "max_pixels": str(MAX_FRAME_PIXELS)}
@@ -317,7 +317,7 @@ class _Video:
         """Every frame in the order of presentation."""
         count = 0
         try:
-            for packet in self._container.demux():
+            for packet in self._demuxed():
                 if packet.size and packet.dts is not None:
                     stop = max(packet.dts, packet.pts or packet.dts) + (packet.duration or 0)
                     self._end = max(self._end, stop * Fraction(packet.time_base))
@@ -332,6 +332,15 @@ class _Video:
         except self._av.FFmpegError as error:
             reason = f"an error after {counted(count, 'frame')}: {error.strerror}"
             raise VideoError(*self._damage(reason)) from error
+
+    def _demuxed(self) -> Iterator[Any]:
+        """Every packet of every stream."""
+        try:
+            yield from self._container.demux()
+        except IndexError:
+            # At the end PyAV flushes all streams, and has no object for one that appeared while reading. The
+            # streams that it knows are flushed by then.
+            return
 
     def rgb(self, frame: Any) -> Image:
         """A frame as RGB by FFmpeg's filter for pixel formats, as the command `ffmpeg` converts frames.
@@ -356,7 +365,7 @@ class _Video:
     def _damage(self, reason: str) -> tuple[VideoStatus, str]:
         """Truncated if the damage is at the end of the file, else corrupt."""
         try:
-            rest = sum(1 for packet in self._container.demux() if packet.size)
+            rest = sum(1 for packet in self._demuxed() if packet.size)
         except self._av.FFmpegError:
             rest = 0
         declared = self._declared_frames()
@@ -406,7 +415,7 @@ def _opened(path: Path) -> Iterator[_Video]:
         raise VideoError("unreadable", "the file is empty")
     options = {"protocol_whitelist": "", "format_whitelist": CONTAINERS}
     try:
-        with path.open("rb") as file, av.open(file, options=options) as container:
+        with path.open("rb") as file, av.open(file, options=options, metadata_errors="replace") as container:
             yield _Video(container, av)
     except av.FFmpegError as error:
         raise VideoError(
