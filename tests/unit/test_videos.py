@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tests.video_clips import numbered_frames, turn, write_bad_videos, write_clip, write_h264
 from windtunnel.curate.frame_signals import compare_frames, histogram_distance, structural_similarity
-from windtunnel.imaging.videos import VideoError, decode_frames, frame_times, video_times
+from windtunnel.imaging.frame_times import frame_times
+from windtunnel.imaging.videos import VideoError, decode_frames, video_times
 
 
 def opencv_frames(path: Path) -> list[np.ndarray]:
