@@ -94,7 +94,10 @@ def test_draws_depend_on_seed_epoch_and_image(data: ArrayDataset) -> None:
         (lambda: Augmentation(clean_copies=0), "at least one copy"),
         (lambda: Augmentation(("fog",), corrupted_copies=1), "has no severity; write fog:3"),
         (lambda: Augmentation(("s2n/blur:3",), corrupted_copies=1), "write s2n/blur"),
-        (lambda: Augmentation(("fog:x",), corrupted_copies=1), "write fog:3"),
+        (
+            lambda: Augmentation(("fog:x",), corrupted_copies=1),
+            "not a severity of fog; give one of 1, 2, 3, 4, 5",
+        ),
         (lambda: Augmentation(("fgo:3",), corrupted_copies=1), "Did you mean fog"),
         (lambda: Augmentation("fog:3", corrupted_copies=1), "a tuple of names"),  # type: ignore[arg-type]
         (lambda: Settings(drop_after=(0,)), "a tuple of epochs"),
