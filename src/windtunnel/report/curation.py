@@ -52,7 +52,7 @@ TRANSFER_HEADER = ("candidates", "n", "top-1, %", "95 % interval")
 class Example:
     """An image of the page: a small copy and its caption."""
 
-    picture: str
+    image_url: str
     caption: str
 
 
@@ -231,13 +231,13 @@ def _examples(
     examples = []
     for candidate in candidates:
         try:
-            picture = thumbnail(as_image(project.read_media(candidate)), THUMBNAIL_PX)
+            image_url = thumbnail(as_image(project.read_media(candidate)), THUMBNAIL_PX)
         except (ImageError, UserError):
             continue  # an image that is damaged or missing now
         row = rows[candidate.id]
         predicted = row.get("confused_with") or row["model1_predicted"][CENTRE]
         caption = f"{_named(candidate.label)}, predicted as {_named(predicted)}; {candidate.id[:8]}"
-        examples.append(Example(picture, caption))
+        examples.append(Example(image_url, caption))
     return examples
 
 
