@@ -1,17 +1,20 @@
 // One person at work on one task: the present item, verdicts, undo and redo.
 import {newEvent} from "./outbox.js";
+import {Unreachable} from "./requests.js";
 
 const SECONDS_AT_MOST = 86_400;
+const RETRY_MS = 1500;
 
 /**
- * The desk dispatches "shown" when another item or verdict is on it, and "end" when the queue has no further item.
+ * The desk dispatches "shown" when another item or verdict is on it, "end" when the queue has no further item, and
+ * "unreachable" when the next items cannot be loaded; it tries again by itself.
  *
- * `place` is the place in the queue, `item` the item there (null at the end).
+ * `shape` turns an event into the one that the server takes. `place` is the place in the queue, `item` the item there (null at the end).
  */
 export class Desk extends EventTarget {
-  constructor({task, queue, history, outbox}) {
+  constructor({task, queue, history, outbox, shape = (event) => event}) {
     super();
-    Object.assign(this, {task, queue, history, outbox, place: 0, item: null, busy: false, since: 0, wanted: 0});
+    Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, busy: false, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
   }
@@ -44,9 +47,19 @@ export class Desk extends EventTarget {
   /** Go to a place without deciding anything. */
   async go(place) {
     const wanted = Math.max(0, place);
-    this.wanted = wanted;
-    const item = await this.queue.at(wanted);
-    if (this.wanted !== wanted) return; // somebody went on meanwhile
+    const request = {};
+    this.request = request;
+    let item;
+    try {
+      item = await this.queue.at(wanted);
+    } catch (error) {
+      if (this.request !== request) return;
+      if (!(error instanceof Unreachable)) throw error;
+      this.dispatchEvent(new CustomEvent("unreachable", {detail: error}));
+      setTimeout(() => this.request === request && this.go(wanted), RETRY_MS);
+      return;
+    }
+    if (this.request !== request) return; // the person went on meanwhile
     const moved = !this.item || item?.item !== this.item.item;
     Object.assign(this, {place: item ? wanted : Math.min(wanted, this.queue.length), item});
     if (moved) this.since = performance.now();
@@ -85,7 +98,7 @@ export class Desk extends EventTarget {
       const seconds = Math.min(SECONDS_AT_MOST, (performance.now() - this.since) / 1000);
       const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
       const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
-      await this.outbox.add([event], records);
+      await this.outbox.add([this.shape(event)], records);
       this.set(item.item, before, verdict);
     } finally {
       this.busy = false;
@@ -108,7 +121,7 @@ export class Desk extends EventTarget {
     const {step, records} = this.history[action]();
     try {
       const event = newEvent({task: this.task.task, item: step.item, action, target: step.event});
-      await this.outbox.add([event], records);
+      await this.outbox.add([this.shape(event)], records);
       const other = action === "undo" ? step.after : step.before;
       this.set(step.item, other, verdictAfter(step));
     } finally {

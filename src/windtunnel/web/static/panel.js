@@ -21,11 +21,11 @@ export class Panel {
     this.titles = new Map();
   }
 
-  /** Show an item and the present verdict on it. */
-  show(item, verdict, extra = null) {
+  /** Show an item and the present verdict on it, with elements above the choices and below everything. */
+  show(item, verdict, {above = null, below = null} = {}) {
     Object.assign(this, {item, given: verdict, draft: structuredClone({...this.task.blank, ...verdict})});
     if (this.multiple && !verdict) this.draft.labels = [...item.labels];
-    this.extra = extra;
+    Object.assign(this, {above, below});
     this.render();
   }
 
@@ -37,6 +37,7 @@ export class Panel {
       element("h2", {}, task.question),
       item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.join(", "))) : null,
       item.closed && !this.given ? element("p", {class: "notice"}, "Others have judged this one meanwhile. It needs no verdict.") : null,
+      this.above,
       this.multiple ? this.labels() : null,
       this.single || this.multiple ? this.search() : null,
       ...groups.map((group) => this.choices(group)),
@@ -44,7 +45,7 @@ export class Panel {
       this.note(),
       this.confirms ? element("button", {type: "button", class: "main", id: "confirm", onclick: () => this.confirm()},
         "Confirm", element("kbd", {class: "touchless"}, "Enter")) : null,
-      this.extra,
+      this.below,
     );
   }
 
@@ -72,7 +73,7 @@ export class Panel {
       id: "class-search",
       label: this.multiple ? "Add a class" : "Class",
       search: async (text, signal) => {
-        const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: text, count: CLASSES_SHOWN}), {signal});
+        const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: text, limit: CLASSES_SHOWN}), {signal});
         return classes.map(({name, title}) => ({id: name, name: title || name, detail: title && title !== name ? name : ""}));
       },
       choose: ({id, name}) => this.takeClass(id, name),

@@ -88,7 +88,7 @@ class Round {
   show(place) {
     this.place = place;
     this.since = performance.now();
-    this.panel.show({...this.item, labels: this.item.labels}, null, this.feedback);
+    this.panel.show(this.item, null, {above: this.feedback});
     byId("place").textContent = `${place + 1} of ${this.queue.length}`;
     byId("progress").textContent = "Practice round";
     this.view.show(this);
@@ -135,7 +135,7 @@ class Round {
       element("p", {}, element("strong", {}, text)),
       item.explanation ? element("p", {}, item.explanation) : null,
       element("button", {type: "button", class: "main", id: "understood", onclick: next}, "Next", element("kbd", {class: "touchless"}, "Enter")));
-    this.panel.show(item, verdict, this.feedback);
+    this.panel.show(item, verdict, {above: this.feedback});
     this.view.show(this);
     this.keys.set("Verdicts", [{keys: ["Enter", "ArrowRight"], label: "Next", run: next}]);
     announce(`${text} ${item.explanation}`);

@@ -1,9 +1,9 @@
 // The items of one person in one task: loaded in windows, images preloaded.
 import {get, withQuery} from "./requests.js";
 
-const WINDOW = 40;
+const WINDOW = 24;
 // Load the next window when this few items are left in the present one.
-const RESERVE = 15;
+const RESERVE = 10;
 const PRELOADED_ITEMS = 6;
 
 /** Load images before they are needed; the browser keeps them in its cache. */
