@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
     from windtunnel.api.reporting import write_report as write_report
+    from windtunnel.api.reviewing import open_review as open_review
+    from windtunnel.api.reviewing import png_of_image as png_of_image
     from windtunnel.api.running import PreparedRuns as PreparedRuns
     from windtunnel.api.running import check_free as check_free
     from windtunnel.api.running import expected_time as expected_time
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from windtunnel.api.units import make_gallery as make_gallery
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
+    from windtunnel.core.errors import ImageError as ImageError
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
@@ -111,6 +114,14 @@ if TYPE_CHECKING:
     from windtunnel.metrics.slices import Slice as Slice
     from windtunnel.models import load_model as load_model
     from windtunnel.report.files import Written as Written
+    from windtunnel.review.events import Appended as Appended
+    from windtunnel.review.practice import PracticeRound as PracticeRound
+    from windtunnel.review.records import Item as Item
+    from windtunnel.review.records import NewEvent as NewEvent
+    from windtunnel.review.records import Person as Person
+    from windtunnel.review.review import PracticeFirst as PracticeFirst
+    from windtunnel.review.review import Review as Review
+    from windtunnel.review.tasks import Task as Task
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
     from windtunnel.studies.stored_accuracies import is_study as is_study
     from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
@@ -164,6 +175,7 @@ _NAMES = {
         "summarise_runs",
         "write_report",
     ),
+    "windtunnel.api.reviewing": ("open_review", "png_of_image"),
     "windtunnel.api.running": (
         "PreparedRuns",
         "check_free",
@@ -185,6 +197,7 @@ _NAMES = {
         "show",
         "warmup",
     ),
+    "windtunnel.core.errors": ("ImageError",),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
     "windtunnel.curate.status": ("ProjectStatus",),
@@ -199,6 +212,11 @@ _NAMES = {
     "windtunnel.metrics.slices": ("Omitted", "Slice"),
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
+    "windtunnel.review.events": ("Appended",),
+    "windtunnel.review.practice": ("PracticeRound",),
+    "windtunnel.review.records": ("Item", "NewEvent", "Person"),
+    "windtunnel.review.review": ("PracticeFirst", "Review"),
+    "windtunnel.review.tasks": ("Task",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
     "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }

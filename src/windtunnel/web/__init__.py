@@ -1,0 +1,1 @@
+"""Web applications: people review items, and browse runs; they call `windtunnel.api` like the command line."""

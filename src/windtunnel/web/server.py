@@ -1,0 +1,95 @@
+"""Runs a web application: uvicorn with limits on connections and on slow clients."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.web.safety import App
+
+# A request must be complete after this many seconds, and connections end when they are idle for as long.
+REQUEST_SECONDS = 20
+IDLE_SECONDS = 30
+CONNECTIONS = 1000
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP whose requests must arrive within a time, whole: a slow client does not hold a connection."""
+
+    def connection_made(self, transport: Any) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        """Handle data, and wait for the next request once one is complete."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.more_body:
+            self._deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self._deadline.cancel()
+        if not self.transport.is_closing():
+            self._deadline = self.loop.call_later(REQUEST_SECONDS + IDLE_SECONDS, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _too_slow(self) -> None:
+        self.transport.close()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; refuses an address that cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+    except (OSError, OverflowError) as error:
+        opened.close()
+        raise UserError(
+            f"{host}:{port} cannot be used: {getattr(error, 'strerror', None) or error}; give another "
+            f"{option('port')} or {option('host')}."
+        ) from error
+    opened.listen(512)
+    return opened
+
+
+def serve(app: App, opened: socket.socket) -> None:
+    """Serve until a signal ends it; requests that are under way are finished."""
+    config = uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=5,
+        backlog=512,
+    )
+    uvicorn.Server(config).run(sockets=[opened])
