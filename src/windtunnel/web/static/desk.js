@@ -14,7 +14,7 @@ const RETRY_MS = 1500;
 export class Desk extends EventTarget {
   constructor({task, queue, history, outbox, shape = (event) => event}) {
     super();
-    Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, busy: false, since: 0, request: null});
+    Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
   }
@@ -88,47 +88,39 @@ export class Desk extends EventTarget {
     await this.go(place);
   }
 
-  /** Store a verdict on the present item; done when it is on this computer's disk. */
-  async decide(verdict) {
+  /** Give a verdict on the present item. The next item need not wait until it is on the disk. */
+  decide(verdict) {
     const {item, place} = this;
-    if (!item || this.busy) return false;
-    this.busy = true;
-    try {
-      const before = this.verdictOf(item);
-      const seconds = Math.min(SECONDS_AT_MOST, (performance.now() - this.since) / 1000);
-      const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
-      const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
-      await this.outbox.add([this.shape(event)], records);
-      this.set(item.item, before, verdict);
-    } finally {
-      this.busy = false;
-    }
-    return true;
+    const before = this.verdictOf(item);
+    const seconds = Math.min(SECONDS_AT_MOST, (performance.now() - this.since) / 1000);
+    const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
+    const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
+    this.set(item.item, before, verdict);
+    this.keep(event, records);
   }
 
+  /** Undo the last step and go to its item; returns the step, or null if there is none. */
   async undo() {
-    if (this.busy || !this.history.canUndo) return null;
-    return this.travel("undo", (step) => step.before);
+    return this.history.canUndo ? this.travel("undo", (step) => [step.after, step.before]) : null;
   }
 
   async redo() {
-    if (this.busy || !this.history.canRedo) return null;
-    return this.travel("redo", (step) => step.after);
+    return this.history.canRedo ? this.travel("redo", (step) => [step.before, step.after]) : null;
   }
 
-  async travel(action, verdictAfter) {
-    this.busy = true;
+  async travel(action, verdictsOf) {
     const {step, records} = this.history[action]();
-    try {
-      const event = newEvent({task: this.task.task, item: step.item, action, target: step.event});
-      await this.outbox.add([this.shape(event)], records);
-      const other = action === "undo" ? step.after : step.before;
-      this.set(step.item, other, verdictAfter(step));
-    } finally {
-      this.busy = false;
-    }
+    this.set(step.item, ...verdictsOf(step));
+    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records);
     await this.go(step.place);
     return step;
+  }
+
+  /** Write to this browser's database, in order; "lost" is dispatched if that is impossible. */
+  keep(event, records) {
+    this.outbox.add([this.shape(event)], records).catch((error) => {
+      this.dispatchEvent(new CustomEvent("lost", {detail: error}));
+    });
   }
 
   set(item, before, verdict) {

@@ -68,6 +68,10 @@ export class GridView {
     return this.current?.querySelector("img").complete ?? false;
   }
 
+  async whenReady() {
+    await this.current?.querySelector("img").decode().catch(() => null);
+  }
+
   get columns() {
     return getComputedStyle(this.stage).gridTemplateColumns.split(" ").length;
   }

@@ -24,7 +24,10 @@ export class ImageView {
     byId("zoom-reset").onclick = () => this.viewer.reset();
     byId("flip").onclick = () => this.viewer.flip();
     byId("side-by-side").onclick = () => this.viewer.sideBySide();
-    byId("flip").hidden = byId("side-by-side").hidden = !pair;
+    byId("flip").hidden = !pair;
+    stage.addEventListener("arranged", ({detail}) => {
+      byId("side-by-side").hidden = !detail.inPlace;
+    });
   }
 
   show({item}) {
@@ -37,6 +40,10 @@ export class ImageView {
   /** Whether the person can see what is judged. */
   get ready() {
     return this.viewer.loaded;
+  }
+
+  whenReady() {
+    return this.viewer.settled();
   }
 
   actions() {

@@ -45,6 +45,7 @@ export class Outbox extends EventTarget {
 
   /** Store events on the disk, together with other records {store: [records]}, then send them. */
   async add(events, others = {}) {
+    if (this.state === "saved") this.show("saving");
     await this.storage.write(["events", ...Object.keys(others)], (stores) => {
       for (const event of events) stores.events.add(event);
       for (const [name, records] of Object.entries(others)) for (const record of records) stores[name].put(record);

@@ -27,6 +27,7 @@ export class Panel {
     if (this.multiple && !verdict) this.draft.labels = [...item.labels];
     Object.assign(this, {above, below});
     this.render();
+    this.nameClasses([...item.labels, ...(this.draft.labels ?? []), ...(this.single ? [verdict?.label] : [])]);
   }
 
   render() {
@@ -35,7 +36,7 @@ export class Panel {
     fill(
       this.root,
       element("h2", {}, task.question),
-      item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.join(", "))) : null,
+      item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.map((label, n) => [n ? ", " : "", this.named(label)]).flat())) : null,
       item.closed && !this.given ? element("p", {class: "notice"}, "Others have judged this one meanwhile. It needs no verdict.") : null,
       this.above,
       this.multiple ? this.labels() : null,
@@ -47,6 +48,28 @@ export class Panel {
         "Confirm", element("kbd", {class: "touchless"}, "Enter")) : null,
       this.below,
     );
+  }
+
+  /** Find the words for names of classes, such as WordNet ids, and show them. */
+  async nameClasses(names) {
+    const unknown = [...new Set(names)].filter((name) => name && !this.titles.has(name));
+    if (!unknown.length || !this.task.classes) return;
+    for (const name of unknown) this.titles.set(name, name);
+    await Promise.all(unknown.map(async (name) => {
+      const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: name})).catch(() => ({classes: []}));
+      const match = classes.find((other) => other.name === name);
+      if (match) this.titles.set(name, match.title || name);
+    }));
+    for (const shown of this.root.querySelectorAll("[data-class]")) shown.textContent = this.title(shown.dataset.class);
+  }
+
+  title(name) {
+    return this.titles.get(name) ?? name;
+  }
+
+  /** The words for a class; replaced when they are known. */
+  named(name) {
+    return element("span", {"data-class": name}, this.title(name));
   }
 
   choices(group) {
@@ -64,8 +87,8 @@ export class Panel {
   labels() {
     if (!this.draft.labels.length) return element("p", {class: "soft"}, "No label yet.");
     return element("ul", {class: "chips", "aria-label": "Labels"}, this.draft.labels.map((label) => element("li", {}, element(
-      "button", {type: "button", "aria-label": `Remove ${this.titles.get(label) ?? label}`, onclick: () => this.removeLabel(label)},
-      `${this.titles.get(label) ?? label} ×`))));
+      "button", {type: "button", onclick: () => this.removeLabel(label)},
+      element("span", {class: "visually-hidden"}, "Remove "), this.named(label), element("span", {"aria-hidden": "true"}, "×")))));
   }
 
   search() {
@@ -80,7 +103,7 @@ export class Panel {
     });
     this.field = field;
     const present = this.single && this.given?.label
-      ? element("p", {}, "Your class: ", element("strong", {}, this.titles.get(this.given.label) ?? this.given.label)) : null;
+      ? element("p", {}, "Your class: ", element("strong", {}, this.named(this.given.label))) : null;
     return [present, field.element].filter(Boolean);
   }
 
@@ -149,7 +172,7 @@ export class Panel {
     this.draft.labels = this.draft.labels.filter((other) => other !== label);
     this.render();
     this.field.focus();
-    announce(`${this.titles.get(label) ?? label} removed`);
+    announce(`${this.title(label)} removed`);
   }
 
   confirm() {

@@ -97,11 +97,8 @@ class Round {
 
   async decide(verdict) {
     if (this.answering || this.feedback) return;
-    if (!this.view.ready) {
-      announce("The image is still loading.");
-      return;
-    }
     this.answering = true;
+    await this.view.whenReady();
     const {item} = this;
     const seconds = (performance.now() - this.since) / 1000;
     await this.outbox.add([newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds})]);

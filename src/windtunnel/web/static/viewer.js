@@ -36,7 +36,16 @@ export class Viewer {
 
   /** Whether every image has been loaded. */
   get loaded() {
-    return this.panes.every((pane) => pane.querySelector("img")?.complete);
+    return this.panes.every((pane) => pane.querySelector("img")?.complete ?? true);
+  }
+
+  /** Done when every image has been loaded or cannot be. */
+  async settled() {
+    const images = this.panes.map((pane) => pane.querySelector("img")).filter(Boolean);
+    await Promise.all(images.map((image) => image.complete || new Promise((resolve) => {
+      image.addEventListener("load", resolve, {once: true});
+      image.addEventListener("error", resolve, {once: true});
+    })));
   }
 
   /** Show the other image in the same place; the first call leaves the arrangement side by side. */
@@ -59,7 +68,7 @@ export class Viewer {
     this.stage.classList.toggle("in-place", inPlace);
     this.stage.dataset.images = this.images.length;
     this.panes.forEach((pane, number) => pane.classList.toggle("hidden", inPlace && number !== this.shown));
-    this.stage.dispatchEvent(new CustomEvent("arranged"));
+    this.stage.dispatchEvent(new CustomEvent("arranged", {detail: {inPlace}}));
   }
 
   reset() {

@@ -65,19 +65,19 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
     failure.hidden = false;
     failure.textContent = text;
   };
-  // Nothing fails silently: a verdict that this browser cannot store is not shown as given.
-  const guarded = (action) => (...given) => action(...given).catch((error) => {
-    desk.busy = false;
-    fails(`This did not work: ${error.message} Reload the page; verdicts up to here are kept.`);
-  });
+  let decisions = 0;
 
   async function decide(verdict, {stay = false} = {}) {
+    const {item} = desk;
+    decisions += 1;
+    const own = decisions;
     if (!view.ready) {
+      // Nobody judges what is not on the screen yet; of several keys, the last one counts.
       announce("The image is still loading.");
-      return;
+      await view.whenReady();
+      if (desk.item !== item || own !== decisions) return;
     }
-    if (!(await desk.decide(verdict))) return;
-    failure.hidden = true;
+    desk.decide(verdict);
     announce(`${describe(verdict, task)}, kept`);
     if (box.checked && !stay) await desk.step(1);
     else await desk.go(desk.place);
@@ -89,9 +89,11 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
     else announce(`Nothing to ${action}.`);
   }
 
-  const undo = guarded(() => travel("undo"));
-  const redo = guarded(() => travel("redo"));
-  const panel = new Panel(byId("panel"), task, guarded(decide));
+  const undo = () => travel("undo");
+  const redo = () => travel("redo");
+  const panel = new Panel(byId("panel"), task, decide);
+  // Nothing fails silently: a verdict that this browser cannot store is not shown as saved.
+  desk.addEventListener("lost", ({detail}) => fails(`The last verdict could not be stored in this browser: ${detail.message} Reload the page and give it again.`));
   desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
