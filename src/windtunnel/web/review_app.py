@@ -16,9 +16,16 @@ from windtunnel.core.errors import UserError
 from windtunnel.web import review_models as models
 from windtunnel.web.media import image_response, media_out
 from windtunnel.web.owner_routes import owner_routes
+<<<<<<< HEAD
 from windtunnel.web.responses import events_out, practice_score
 from windtunnel.web.safety import App, Audit, Guard, Rate
 from windtunnel.web.signed_in import COOKIE, Reviewer, SignedIn
+=======
+from windtunnel.web.review_pages import review_pages
+from windtunnel.web.safety import App, Audit, Guard, Rate
+from windtunnel.web.shell import static_router
+from windtunnel.web.signed_in import COOKIE, SignedIn
+>>>>>>> review-web
 
 COOKIE_SECONDS = 30 * 86_400
 # Requests of one person: two verdicts a second need two requests and some images.
@@ -43,6 +50,8 @@ def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False
     _add_session(app, review, audit, secure=secure)
     _add_work(app, review, signed_in)
     app.include_router(owner_routes(review, signed_in, audit))
+    app.include_router(review_pages())
+    app.include_router(static_router())
     return Guard(app, hosts, audit)
 
 

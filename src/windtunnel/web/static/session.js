@@ -1,0 +1,38 @@
+// What every page of a signed-in person needs: who it is, the outbox, and its state in the bar.
+import {byId, element, fill} from "./dom.js";
+import {Outbox} from "./outbox.js";
+import {get, SignedOut} from "./requests.js";
+import {showSaveState} from "./save_state.js";
+import {Storage} from "./storage.js";
+
+/** The signed-in person, with the outbox for events; unsent events of earlier pages are sent. */
+export async function openSession() {
+  const person = await get("/api/session");
+  const storage = await Storage.open(`windtunnel review ${person.person}`);
+  const outbox = new Outbox(storage, "/api/events");
+  if (byId("person")) byId("person").textContent = person.name;
+  showSaveState(outbox);
+  await outbox.start();
+  return {person, storage, outbox};
+}
+
+/** Show an error that stops the page. */
+export function showFailure(error) {
+  const notice = byId("notice");
+  notice.hidden = false;
+  notice.classList.add("error");
+  const advice = error instanceof SignedOut
+    ? "You are not signed in. Open your personal link."
+    : "Nothing is lost. Reload the page to try again.";
+  fill(
+    notice,
+    error instanceof SignedOut ? null : element("p", {}, error.message),
+    element("p", {}, advice),
+    error instanceof SignedOut ? null : element("button", {type: "button", onclick: () => location.reload()}, "Reload"),
+  );
+}
+
+/** Run the main function of a page. */
+export function run(main) {
+  main().catch(showFailure);
+}
