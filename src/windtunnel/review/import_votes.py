@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, insert, select
 from windtunnel.core.errors import UserError
 from windtunnel.review import events, people
 from windtunnel.review.records import REVIEWER, WORK, Item, NewEvent, NewItem, Person, now_ms
+from windtunnel.review.tables import events as events_table
 from windtunnel.review.tables import items, queue
 from windtunnel.review.tables import people as people_table
 from windtunnel.review.tasks import Task, read_item
@@ -54,7 +55,7 @@ def import_votes(
     found = [read_item(row) for row in stored]
     by_key = {_key(item): item for item in found}
     find = lookup([NewItem(_key(item), item.media, item.labels, item.facts) for item in found])
-    before = connection.execute(select(func.count()).select_from(events.events)).scalar_one()
+    before = connection.execute(select(func.count()).select_from(events_table)).scalar_one()
     named: dict[str, Person] = {}
     for number, row in enumerate(rows):
         name = row.cells.get("reviewer", "").strip() or UNNAMED
@@ -68,7 +69,7 @@ def import_votes(
         appended = events.append(connection, tasks, person, [event])
         for reason in appended.refused.values():
             raise UserError(f"{row.where}: {reason}")
-    after = connection.execute(select(func.count()).select_from(events.events)).scalar_one()
+    after = connection.execute(select(func.count()).select_from(events_table)).scalar_one()
     return ImportedVotes(len(rows), after - before, tuple(sorted(named)))
 
 

@@ -46,8 +46,8 @@ def command(project: str, tasks: tuple[str, ...], out: str, database: str | None
             ("folder", str(made.folder)),
             (
                 "items",
-                f"{made.items:,}: {made.accepted:,} accepted, {made.rejected:,} rejected, {made.conflicts:,} in "
-                f"conflict (not accepted), {made.open:,} open (not exported)",
+                f"{made.items:,}: {made.accepted:,} accepted, {made.rejected:,} rejected, {made.conflicts:,} "
+                f"in conflict (not accepted), {made.open:,} open (not exported)",
             ),
             ("votes", f"{made.votes:,}"),
             *(("note", note) for note in made.notes),
