@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ from windtunnel.review.tables import items, tasks
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 CODE_BYTES = 10
+# Orders of people that are kept in memory.
+ORDERS_KEPT = 32
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,10 @@ class Task:
             )
         return [row for _, row in found[:limit]], len(found)
 
-    def order(self, person: str, role: str) -> NDArray[np.int64]:
+    def order(self, person: str, role: str) -> NDArray[np.int32]:
         """The order in which a person sees the items of a role, as their numbers."""
         key = digest64("review order", self.recipe.seed, self.name, person, role)
-        return np.argsort(words(key, self.counts.get(role, 0)), kind="stable")
+        return _shuffled(key, self.counts.get(role, 0))
 
     def check_number(self, person: str, place: int) -> int | None:
         """The place among a person's check items that belongs at this place of the queue; None for work."""
@@ -96,6 +98,11 @@ class Task:
     def practice_needed(self) -> int:
         """How many practice items must be right before work begins."""
         return int(np.ceil(self.recipe.practice_pass * self.counts.get(PRACTICE, 0) - 1e-9))
+
+
+@lru_cache(maxsize=ORDERS_KEPT)
+def _shuffled(key: int, count: int) -> NDArray[np.int32]:
+    return np.argsort(words(key, count), kind="stable").astype(np.int32)
 
 
 def item_code(task: str, key: str) -> str:
