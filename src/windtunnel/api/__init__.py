@@ -114,15 +114,19 @@ if TYPE_CHECKING:
     from windtunnel.metrics.slices import Slice as Slice
     from windtunnel.models import load_model as load_model
     from windtunnel.report.files import Written as Written
+    from windtunnel.review.agreement import TaskAgreement as TaskAgreement
     from windtunnel.review.events import Appended as Appended
     from windtunnel.review.practice import PracticeRound as PracticeRound
+    from windtunnel.review.progress import TaskProgress as TaskProgress
     from windtunnel.review.records import Item as Item
     from windtunnel.review.records import NewEvent as NewEvent
     from windtunnel.review.records import Person as Person
     from windtunnel.review.review import PracticeFirst as PracticeFirst
     from windtunnel.review.review import Review as Review
     from windtunnel.review.tasks import Task as Task
+    from windtunnel.review.votes import JudgedItem as JudgedItem
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
+    from windtunnel.stats.agreement import Agreement as Agreement
     from windtunnel.studies.stored_accuracies import is_study as is_study
     from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
 
@@ -212,12 +216,16 @@ _NAMES = {
     "windtunnel.metrics.slices": ("Omitted", "Slice"),
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
+    "windtunnel.review.agreement": ("TaskAgreement",),
     "windtunnel.review.events": ("Appended",),
     "windtunnel.review.practice": ("PracticeRound",),
+    "windtunnel.review.progress": ("TaskProgress",),
     "windtunnel.review.records": ("Item", "NewEvent", "Person"),
     "windtunnel.review.review": ("PracticeFirst", "Review"),
     "windtunnel.review.tasks": ("Task",),
+    "windtunnel.review.votes": ("JudgedItem",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
+    "windtunnel.stats.agreement": ("Agreement",),
     "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }
 

@@ -83,25 +83,25 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     votes: dict[tuple[str, int], dict[str, str]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
-        set_ = _set_name(str(row["set"] or ""))
+        set_ = set_name(str(row["set"] or ""))
         if set_ not in sets:
             raise unknown_name("frame set", set_, sets, f"{where}; the project's {SETS_TABLE} lists them")
         verdict = str(row["verdict"] or "").strip().lower()
         if verdict not in VERDICTS:
             raise UserError(f"{where} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
-        index = _frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
+        index = frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
         votes.setdefault((set_, index), {})[str(row.get("reviewer") or "")] = verdict
     return FrameVerdicts(str(file), file_digest(file), votes)
 
 
-def _set_name(text: str) -> str:
+def set_name(text: str) -> str:
     """The name of a set, which may be written as the anchor's key in `pmsets.json`."""
     return text.strip().removeprefix("val/").removesuffix(".png")
 
 
-def _frame_index(text: str, where: str) -> int:
+def frame_index(text: str, where: str) -> int:
     """The index of a frame: a number, or the frame's key."""
     number = re.fullmatch(r"(?:.*/)?(\d+)(?:\.png)?", text.strip())
     if not number:

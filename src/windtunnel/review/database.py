@@ -1,4 +1,4 @@
-"""The review database: SQLite in the project by default, PostgreSQL by URL; one writer that groups commits."""
+"""The review database: SQLite in the project, or PostgreSQL by URL; one writer that groups commits."""
 
 from __future__ import annotations
 
@@ -189,8 +189,8 @@ def _postgresql(url: str) -> Engine:
         parsed = None
     if parsed is None or parsed.get_backend_name() != "postgresql":
         raise UserError(
-            f"{option('database')} is no PostgreSQL URL; give postgresql://USER@HOST/NAME, or leave it out for "
-            "SQLite in the project."
+            f"{option('database')} is no PostgreSQL URL; give postgresql://USER@HOST/NAME, or leave it out "
+            "for SQLite in the project."
         )
     return create_engine(
         parsed.set(drivername="postgresql+psycopg"), pool_size=8, max_overflow=24, pool_pre_ping=True

@@ -29,7 +29,7 @@ NO_MORE = "You have seen all items of this task."
 
 @dataclass(frozen=True)
 class Place:
-    """A place of a queue: its item, the person's verdict in force, and whether the item needs none any more."""
+    """A place of a queue: its item, the person's verdict, and whether the item needs none any more."""
 
     place: int
     item: Item
@@ -122,7 +122,7 @@ def _extend(connection: Connection, task: Task, person: Person, wanted: int, now
     checks = task.order(person.code, CHECK)
     kinds = [task.check_number(person.code, place) for place in range(length, wanted)]
     work = _open_items(connection, task, person, sum(number is None for number in kinds), now)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in kinds:
         if number is not None:
             item = connection.execute(
@@ -175,7 +175,7 @@ def _open_items(connection: Connection, task: Task, person: Person, count: int, 
 def _usable(
     connection: Connection, task: Task, person: Person, now: int, which: Any, limit: int | None = None
 ) -> dict[int, int]:
-    """Number to id of the work items among some that this person has not been offered and that need people."""
+    """Number to id of the work items among some that need people and are not in this person's queue."""
     other = queue.alias()
     held = (
         select(func.count())

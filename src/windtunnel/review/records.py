@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from windtunnel.core.records import Record
 
-# The parts that items play: judged by `overlap` people; solved before the first one; known answers among them.
+# Items are judged by people, solved in a practice round, or hidden among others with a known answer.
 WORK, PRACTICE, CHECK = ROLES = ("work", "practice", "check")
 REVIEWER, OWNER = PERSON_ROLES = ("reviewer", "owner")
 # Which channel of events an action belongs to: people vote, and the joint second pass decides.

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import func, select
 
 from windtunnel.core.errors import UserError
-from windtunnel.review import events, people, practice, queues
+from windtunnel.review import agreement, events, people, practice, progress, queues, votes
 from windtunnel.review.database import REVIEW_FOLDER, Database, open_database
-from windtunnel.review.records import NewEvent, NewItem, Person, TaskRecipe
+from windtunnel.review.records import Item, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.tables import items as items_table
 from windtunnel.review.tables import queue, tasks
-from windtunnel.review.tasks import Item, Task, create_task, find_task, read_item, read_tasks
+from windtunnel.review.tasks import Task, create_task, find_task, read_item, read_tasks
 
 
 class PracticeFirst(UserError):
@@ -151,6 +150,28 @@ class Review:
                 items_table.c.verdicts >= task.recipe.overlap,
             )
             return int(connection.execute(asked).scalar_one())
+
+    # Owners
+
+    def progress(self, task: Task) -> progress.TaskProgress:
+        """What is decided, and how fast each person works."""
+        with self._database.reading() as connection:
+            return progress.task_progress(connection, task)
+
+    def agreement(self, task: Task) -> agreement.TaskAgreement:
+        """Agreement of the people, and their accuracy where answers are known."""
+        with self._database.reading() as connection:
+            return agreement.task_agreement(connection, task)
+
+    def conflicts(self, task: Task, start: int, count: int) -> votes.ConflictWindow:
+        """A part of the items of the second pass; undecided ones first."""
+        with self._database.reading() as connection:
+            return votes.conflicts(connection, task, start, count)
+
+    def judged_items(self, task: Task, roles: Sequence[str] = ("work",)) -> Iterator[votes.JudgedItem]:
+        """Every item of some roles with its votes."""
+        with self._database.reading() as connection:
+            yield from votes.judged_items(connection, task, roles)
 
     def rebuild(self) -> None:
         """Compute everything that is derived from events again."""

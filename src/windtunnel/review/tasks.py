@@ -133,7 +133,7 @@ def create_task(
     """
     if not NAME.fullmatch(name):
         raise UserError(
-            f"The task's name is '{name}'; give up to 60 lower-case letters, digits, - and _, such as pairs-1."
+            f"The task's name is '{name}'; give lower-case letters, digits, - and _, such as pairs-1."
         )
     plugin = REGISTRY.get(kind)
     _check_recipe(recipe)

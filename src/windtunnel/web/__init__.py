@@ -1,1 +1,1 @@
-"""Web applications: people review items, and browse runs; they call `windtunnel.api` like the command line."""
+"""Web applications: to review items and to browse runs; they call `windtunnel.api` as the commands do."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from windtunnel import api
@@ -16,10 +16,16 @@ from windtunnel.core.errors import UserError
 from windtunnel.web import review_models as models
 from windtunnel.web.media import image_response, media_out
 from windtunnel.web.owner_routes import owner_routes
+<<<<<<< HEAD
+from windtunnel.web.responses import events_out, practice_score
+from windtunnel.web.safety import App, Audit, Guard, Rate
+from windtunnel.web.signed_in import COOKIE, Reviewer, SignedIn
+=======
 from windtunnel.web.review_pages import review_pages
 from windtunnel.web.safety import App, Audit, Guard, Rate
 from windtunnel.web.shell import static_router
 from windtunnel.web.signed_in import COOKIE, SignedIn
+>>>>>>> review-web
 
 COOKIE_SECONDS = 30 * 86_400
 # Requests of one person: two verdicts a second need two requests and some images.
@@ -39,18 +45,19 @@ def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False
     audit = Audit(review.audit_file)
     app = FastAPI(title="windtunnel review", docs_url=None, redoc_url=None, openapi_url=None)
     signed_in = SignedIn(review, audit, Rate(PER_SECOND, BURST))
+    app.state.signed_in = signed_in
     _add_errors(app, audit)
-    _add_session(app, review, signed_in, audit, secure=secure)
+    _add_session(app, review, audit, secure=secure)
     _add_work(app, review, signed_in)
     app.include_router(owner_routes(review, signed_in, audit))
     app.include_router(review_pages())
     app.include_router(static_router())
-    return Guard(app, hosts, audit)  # type: ignore[arg-type]
+    return Guard(app, hosts, audit)
 
 
 def _add_errors(app: FastAPI, audit: Audit) -> None:
     @app.exception_handler(UserError)
-    def refused(request: Request, error: UserError) -> Response:
+    def refused(_request: Request, error: UserError) -> Response:
         status = 403 if isinstance(error, api.PracticeFirst) else 400
         return JSONResponse({"detail": str(error)}, status)
 
@@ -60,9 +67,7 @@ def _add_errors(app: FastAPI, audit: Audit) -> None:
         return JSONResponse({"detail": "The server failed; your work is kept. Try again."}, 500)
 
 
-def _add_session(
-    app: FastAPI, review: api.Review, signed_in: SignedIn, audit: Audit, *, secure: bool
-) -> None:
+def _add_session(app: FastAPI, review: api.Review, audit: Audit, *, secure: bool) -> None:
     attempts = Rate(SIGN_IN_PER_SECOND, SIGN_IN_BURST)
 
     @app.post("/api/session")
@@ -83,7 +88,7 @@ def _add_session(
         return _person(person)
 
     @app.get("/api/session")
-    def who(person: api.Person = Depends(signed_in)) -> models.PersonOut:
+    def who(person: Reviewer) -> models.PersonOut:
         return _person(person)
 
     @app.post("/api/session/end")
@@ -95,11 +100,11 @@ def _add_session(
 
 def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
     @app.get("/api/tasks")
-    def tasks(person: api.Person = Depends(signed_in)) -> list[models.TaskOut]:
+    def tasks(person: Reviewer) -> list[models.TaskOut]:
         return [models.TaskOut(**_task(review, task, person)) for task in review.tasks().values()]
 
     @app.get("/api/tasks/{name}")
-    def task(name: str, person: api.Person = Depends(signed_in)) -> models.TaskDetail:
+    def task(name: str, person: Reviewer) -> models.TaskDetail:
         found = signed_in.task(name)
         kind, recipe = found.kind, found.recipe
         return models.TaskDetail(
@@ -117,11 +122,11 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
         )
 
     @app.get("/api/tasks/{name}/practice")
-    def practice(name: str, person: api.Person = Depends(signed_in)) -> models.PracticeOut:
+    def practice(name: str, person: Reviewer) -> models.PracticeOut:
         found = signed_in.task(name)
         solved = review.practice(found, person)
         return models.PracticeOut(
-            score=_score(solved),
+            score=practice_score(solved),
             items=[
                 models.PracticeItem(
                     **_item(found, row.item, place, row.verdict),
@@ -137,9 +142,9 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
     @app.get("/api/tasks/{name}/items")
     def queue(
         name: str,
+        person: Reviewer,
         start: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
         count: Annotated[int, Query(ge=1, le=100)] = 20,
-        person: api.Person = Depends(signed_in),
     ) -> models.QueueOut:
         found = signed_in.task(name)
         window = review.window(found, person, start, count)
@@ -156,7 +161,7 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
         )
 
     @app.post("/api/events")
-    def events(body: models.EventsIn, person: api.Person = Depends(signed_in)) -> models.EventsOut:
+    def events(body: models.EventsIn, person: Reviewer) -> models.EventsOut:
         new = [
             api.NewEvent(
                 event=row.event.lower(),
@@ -174,17 +179,17 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
 
     @app.get("/api/classes")
     def classes(
+        _person: Reviewer,
         task: Annotated[str, Query(max_length=100)],
         query: Annotated[str, Query(max_length=200)] = "",
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
-        person: api.Person = Depends(signed_in),
     ) -> models.ClassesOut:
         found, total = signed_in.task(task).matching_classes(query, limit)
         rows = [models.ClassOut(name=row.name, title=row.title or row.name) for row in found]
         return models.ClassesOut(classes=rows, total=total)
 
     @app.get("/media/{task}/{item}/{role}")
-    def media(task: str, item: str, role: str, person: api.Person = Depends(signed_in)) -> Response:
+    def media(task: str, item: str, role: str, _person: Reviewer) -> Response:
         found = review.item(signed_in.task(task).name, item)
         files = [] if found is None else [file for file in found.media if file.role == role]
         if not files:
@@ -192,30 +197,8 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
         return image_response(review.folder, files[0].file)
 
 
-def events_out(appended: api.Appended) -> models.EventsOut:
-    """What became of events, for the outbox."""
-    return models.EventsOut(
-        acknowledged=list(appended.acknowledged),
-        refused=[models.Refused(event=event, reason=reason) for event, reason in appended.refused.items()],
-        present=[
-            models.Present(task=task, item=item, verdict=None if verdict is None else dict(verdict))
-            for (task, item), verdict in appended.present.items()
-        ],
-    )
-
-
 def _person(person: api.Person) -> models.PersonOut:
     return models.PersonOut.model_validate({"person": person.code, "name": person.name, "role": person.role})
-
-
-def _score(solved: api.PracticeRound) -> models.PracticeScore:
-    return models.PracticeScore(
-        items=len(solved.items),
-        answered=solved.answered,
-        correct=solved.correct,
-        needed=solved.needed,
-        passed=solved.passed,
-    )
 
 
 def _task(review: api.Review, task: api.Task, person: api.Person) -> dict[str, Any]:
@@ -227,7 +210,7 @@ def _task(review: api.Review, task: api.Task, person: api.Person) -> dict[str, A
         "judged": review.judged(task, person),
         "finished": review.finished(task),
         "overlap": task.recipe.overlap,
-        "practice": _score(review.practice(task, person)),
+        "practice": practice_score(review.practice(task, person)),
     }
 
 

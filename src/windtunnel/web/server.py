@@ -23,7 +23,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 class PatientProtocol(H11Protocol):
     """HTTP whose requests must arrive within a time, whole: a slow client does not hold a connection."""
 
-    def connection_made(self, transport: Any) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)

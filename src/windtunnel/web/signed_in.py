@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import HTTPException, Request
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Request
 
 from windtunnel import api
 from windtunnel.web.safety import Audit, Rate
@@ -43,3 +45,18 @@ class SignedIn:
         if found is None:
             raise HTTPException(404, "There is no such task.")
         return found
+
+
+def _person(request: Request) -> api.Person:
+    signed_in: SignedIn = request.app.state.signed_in
+    return signed_in(request)
+
+
+def _owner(request: Request) -> api.Person:
+    signed_in: SignedIn = request.app.state.signed_in
+    return signed_in.owner(request)
+
+
+# The person of a request, as a parameter of routes.
+Reviewer = Annotated[api.Person, Depends(_person)]
+Owner = Annotated[api.Person, Depends(_owner)]

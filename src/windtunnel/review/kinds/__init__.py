@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
@@ -66,7 +67,7 @@ class ReviewKind(Plugin, Generic[V]):
     question: str
     layout: Layout
     record: type[V]
-    blank: ClassVar[Mapping[str, Any]]
+    blank: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     choices: tuple[Choice, ...]
     graded: tuple[str, ...]
     shows_labels = True
@@ -98,7 +99,7 @@ class ReviewKind(Plugin, Generic[V]):
     def check(self, verdict: V) -> None:
         """Refuse a verdict whose fields contradict each other."""
 
-    def labels(self, verdict: V) -> tuple[str, ...]:
+    def labels(self, _verdict: V) -> tuple[str, ...]:
         """The names of classes in a verdict."""
         return ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from windtunnel.core.errors import UserError
@@ -35,7 +36,7 @@ class Anchors(ReviewKind[AnchorVerdict]):
     question = "Which classes does the image show?"
     layout = "single"
     record = AnchorVerdict
-    blank = {"labels": []}
+    blank = MappingProxyType({"labels": []})
     choices = (
         Choice("g", "Good", {"status": "good"}, group="status"),
         Choice("b", "Bad", {"status": "bad"}, group="status"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from windtunnel.review.kinds import ACCEPT, REJECT, UNSURE, Choice, ReviewKind, VerdictRecord
 
@@ -21,7 +22,7 @@ class Blind(ReviewKind[BlindVerdict]):
     question = "Which class does the image show?"
     layout = "single"
     record = BlindVerdict
-    blank = {"label": ""}
+    blank = MappingProxyType({"label": ""})
     choices = (Choice("u", "Cannot tell", {"label": ""}),)
     graded = ("class",)
     shows_labels = False

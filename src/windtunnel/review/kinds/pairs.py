@@ -35,7 +35,6 @@ class Pairs(ReviewKind[PairVerdict]):
     question = "Is the label right for both frames, and are they similar?"
     layout = "pair"
     record = PairVerdict
-    blank = {}
     choices = (
         Choice("s", "Similar, label right", {"label": "right", "similar": "yes"}),
         Choice("m", "Not similar: motion", {"label": "right", "similar": "no", "reason": "motion"}),

@@ -26,7 +26,6 @@ class Select(ReviewKind[SelectVerdict]):
     question = "Is this a valid image of the class, of that class alone, and of good quality?"
     layout = "grid"
     record = SelectVerdict
-    blank = {}
     choices = (
         Choice("a", "Accept", {"choice": "accept"}),
         Choice("v", "Not valid", {"choice": "reject", "reasons": ["not_valid"]}),
