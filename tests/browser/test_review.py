@@ -127,7 +127,9 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(server: ReviewServer, join:
     task = server.add_task("pairs", server.pairs(6))
     ada = join()
     ada.work_on(task)
-    ada.press("s", "s", "m")
+    for key, judged in (("s", 1), ("s", 2), ("m", 3)):
+        ada.press(key)
+        ada.expect("#progress", f"{judged} of 6 judged")
     ada.page.reload()
     ada.page.wait_for_selector("#desk:not([aria-busy])")
     ada.expect("#progress", "3 of 6 judged")

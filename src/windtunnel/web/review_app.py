@@ -16,16 +16,11 @@ from windtunnel.core.errors import UserError
 from windtunnel.web import review_models as models
 from windtunnel.web.media import image_response, media_out
 from windtunnel.web.owner_routes import owner_routes
-<<<<<<< HEAD
 from windtunnel.web.responses import events_out, practice_score
-from windtunnel.web.safety import App, Audit, Guard, Rate
-from windtunnel.web.signed_in import COOKIE, Reviewer, SignedIn
-=======
 from windtunnel.web.review_pages import review_pages
 from windtunnel.web.safety import App, Audit, Guard, Rate
 from windtunnel.web.shell import static_router
-from windtunnel.web.signed_in import COOKIE, SignedIn
->>>>>>> review-web
+from windtunnel.web.signed_in import COOKIE, Reviewer, SignedIn
 
 COOKIE_SECONDS = 30 * 86_400
 # Requests of one person: two verdicts a second need two requests and some images.
