@@ -145,8 +145,11 @@ class Person:
         self.page.wait_for_selector("#desk:not([aria-busy])")
 
     def press(self, *keys: str) -> None:
-        """Press keys one after another."""
+        """Press keys one after another, each when the images are on the screen."""
         for key in keys:
+            self.page.wait_for_function(
+                "() => [...document.querySelectorAll('#stage img')].every((image) => image.complete)"
+            )
             self.page.keyboard.press(key)
 
     def text(self, selector: str) -> str:
