@@ -77,8 +77,12 @@ if TYPE_CHECKING:
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
     from windtunnel.api.reporting import write_report as write_report
+    from windtunnel.api.reviewing import create_review_task as create_review_task
+    from windtunnel.api.reviewing import export_review as export_review
+    from windtunnel.api.reviewing import import_review_votes as import_review_votes
     from windtunnel.api.reviewing import open_review as open_review
     from windtunnel.api.reviewing import png_of_image as png_of_image
+    from windtunnel.api.reviewing import review_progress as review_progress
     from windtunnel.api.running import PreparedRuns as PreparedRuns
     from windtunnel.api.running import check_free as check_free
     from windtunnel.api.running import expected_time as expected_time
@@ -116,6 +120,7 @@ if TYPE_CHECKING:
     from windtunnel.report.files import Written as Written
     from windtunnel.review.agreement import TaskAgreement as TaskAgreement
     from windtunnel.review.events import Appended as Appended
+    from windtunnel.review.export import collect_export as collect_export
     from windtunnel.review.practice import PracticeRound as PracticeRound
     from windtunnel.review.progress import TaskProgress as TaskProgress
     from windtunnel.review.records import Item as Item
@@ -179,7 +184,14 @@ _NAMES = {
         "summarise_runs",
         "write_report",
     ),
-    "windtunnel.api.reviewing": ("open_review", "png_of_image"),
+    "windtunnel.api.reviewing": (
+        "create_review_task",
+        "export_review",
+        "import_review_votes",
+        "open_review",
+        "png_of_image",
+        "review_progress",
+    ),
     "windtunnel.api.running": (
         "PreparedRuns",
         "check_free",
@@ -218,6 +230,7 @@ _NAMES = {
     "windtunnel.report.files": ("Written",),
     "windtunnel.review.agreement": ("TaskAgreement",),
     "windtunnel.review.events": ("Appended",),
+    "windtunnel.review.export": ("collect_export",),
     "windtunnel.review.practice": ("PracticeRound",),
     "windtunnel.review.progress": ("TaskProgress",),
     "windtunnel.review.records": ("Item", "NewEvent", "Person"),

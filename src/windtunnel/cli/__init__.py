@@ -45,6 +45,7 @@ COMMANDS = {
         "Test whether benchmarks predict natural shifts.",
     ),
     "report": ("windtunnel.cli.report", "Write the report of one or more finished runs."),
+    "review": ("windtunnel.cli.review", "Let people judge images and frame pairs in the browser."),
     "run": ("windtunnel.cli.run", "Run a suite on a model and write scores and a report."),
     "score": ("windtunnel.cli.score", "Print a run's scores, or score a file of predictions."),
     "show": ("windtunnel.cli.show", "Write sample images of a corruption or sequence."),

@@ -82,6 +82,7 @@ def export_frame_sets(project: Project, out: Path, options: ExportOptions) -> Fr
     with project.locked():
         frames = read_set_frames(project)
         review = None if options.reviewed is None else read_frame_verdicts(Path(options.reviewed), frames)
+        frames = frames if review is None else review.relabelled(frames)
         own = _declaration(project, options)
         reasons = {(frame.set, frame.index): "" for frame in frames}
         if review is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
@@ -12,7 +12,7 @@ from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
 from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
-from windtunnel.data.table import SUFFIXES, table_rows
+from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
 COLUMNS = ("set", "frame", "verdict")
 
@@ -25,11 +25,20 @@ class FrameVerdicts:
         location: the file.
         digest: of its content.
         votes: by set and index of the frame, the verdict of each reviewer.
+        labels: by set, the classes that reviewers have confirmed for its anchor.
     """
 
     location: str
     digest: str
     votes: Mapping[tuple[str, int], Mapping[str, str]]
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def relabelled(self, frames: Sequence[SetFrame]) -> tuple[SetFrame, ...]:
+        """The frames with the confirmed classes of their anchor, where there are any."""
+        return tuple(
+            replace(frame, labels=self.labels[frame.set]) if frame.set in self.labels else frame
+            for frame in frames
+        )
 
     def of(self, frame: SetFrame) -> str:
         """`accept` with a strict majority of accepting reviewers, else `reject`; "" if nobody judged it."""
@@ -64,7 +73,10 @@ class FrameVerdicts:
 
 
 def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts:
-    """Read a table with the columns set, frame and verdict, and optionally reviewer."""
+    """Read a table with the columns set, frame and verdict, and optionally reviewer and labels.
+
+    The labels of a row, separated by `;`, are the classes of its whole set.
+    """
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         raise UserError(
             f"No such table: {file}. Give a file ({', '.join(SUFFIXES)}) with the columns "
@@ -78,9 +90,10 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     if missing:
         raise UserError(
             f"{file} has the columns {listed(sorted(map(str, columns)))}; {missing[0]} is missing. Give "
-            f"{', '.join(COLUMNS)}, and optionally reviewer."
+            f"{', '.join(COLUMNS)}, and optionally reviewer and labels."
         )
     votes: dict[tuple[str, int], dict[str, str]] = {}
+    labels: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
         set_ = set_name(str(row["set"] or ""))
@@ -93,7 +106,9 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
         votes.setdefault((set_, index), {})[str(row.get("reviewer") or "")] = verdict
-    return FrameVerdicts(str(file), file_digest(file), votes)
+        if given := label_names(row.get("labels")):
+            labels[set_] = tuple(given)
+    return FrameVerdicts(str(file), file_digest(file), votes, labels)
 
 
 def set_name(text: str) -> str:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import func, select
 
 from windtunnel.core.errors import UserError
 from windtunnel.review import agreement, events, people, practice, progress, queues, votes
 from windtunnel.review.database import REVIEW_FOLDER, Database, open_database
+from windtunnel.review.import_votes import ImportedVotes, import_votes
 from windtunnel.review.records import Item, NewEvent, NewItem, Person, TaskRecipe
+from windtunnel.review.tables import events as events_table
 from windtunnel.review.tables import items as items_table
+from windtunnel.review.tables import people as people_table
 from windtunnel.review.tables import queue, tasks
 from windtunnel.review.tasks import Task, create_task, find_task, read_item, read_tasks
+from windtunnel.review.verdict_tables import VerdictRow
 
 
 class PracticeFirst(UserError):
@@ -172,6 +177,36 @@ class Review:
         """Every item of some roles with its votes."""
         with self._database.reading() as connection:
             yield from votes.judged_items(connection, task, roles)
+
+    def event_rows(self, task: Task) -> Iterator[dict[str, Any]]:
+        """Every event of a task in the order in which it was stored, for export."""
+        with self._database.reading() as connection:
+            asked = (
+                select(events_table, items_table.c.code, items_table.c.role, people_table.c.name)
+                .join(items_table, items_table.c.id == events_table.c.item)
+                .join(people_table, people_table.c.id == events_table.c.person)
+                .where(events_table.c.task == task.id)
+                .order_by(events_table.c.seq)
+            )
+            for row in connection.execute(asked):
+                yield {
+                    "event": row.event,
+                    "task": task.name,
+                    "item": row.code,
+                    "role": row.role,
+                    "reviewer": row.name,
+                    "action": row.action,
+                    "verdict": row.verdict,
+                    "target": row.target,
+                    "client_time": row.client_time,
+                    "server_time": row.server_time,
+                    "seconds": row.seconds,
+                }
+
+    def import_votes(self, task: Task, rows: Sequence[VerdictRow]) -> ImportedVotes:
+        """Store the votes of a table as events."""
+        known = self.tasks()
+        return self._database.write(lambda connection: import_votes(connection, known, task, rows))
 
     def rebuild(self) -> None:
         """Compute everything that is derived from events again."""

@@ -1,11 +1,11 @@
-"""Routes of owners: progress, agreement, the second pass."""
+"""Routes of owners: progress, agreement, the second pass, export."""
 
 from __future__ import annotations
 
 import math
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, HTTPException, Query, Response
 
 from windtunnel import api
 from windtunnel.web import review_models as models
@@ -61,6 +61,16 @@ def owner_routes(review: api.Review, signed_in: SignedIn, audit: Audit) -> APIRo
         appended = review.append(owner, new)
         audit.write("decided", person=owner.name, task=task.name, items=[row.item for row in body.events])
         return events_out(appended)
+
+    @router.get("/export/{file}")
+    def export(name: str, file: str, owner: Owner) -> Response:
+        files = api.collect_export(review, [signed_in.task(name)]).files
+        if file not in files:
+            raise HTTPException(404, f"There is no such file; an export has {', '.join(files)}.")
+        audit.write("exported", person=owner.name, task=name, file=file)
+        kind = "application/json" if file.endswith(".json") else "text/csv; charset=utf-8"
+        headers = {"content-disposition": f'attachment; filename="{name}-{file}"'}
+        return Response(files[file], media_type=kind, headers=headers)
 
     return router
 

@@ -60,6 +60,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def served_names(host: str) -> list[str]:
+    """The names by which requests may address a server on this address."""
+    if host in ("0.0.0.0", "::"):
+        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        addresses = [str(row[4][0]).partition("%")[0] for row in found]
+        return [socket.gethostname(), *(f"[{name}]" if ":" in name else name for name in addresses)]
+    return [f"[{host}]" if ":" in host else host]
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; refuses an address that cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

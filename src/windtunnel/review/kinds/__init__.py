@@ -107,6 +107,10 @@ class ReviewKind(Plugin, Generic[V]):
         """Whether a verdict accepts an item with these labels: `accept`, `reject` or `unsure`."""
         raise NotImplementedError
 
+    def from_vote(self, vote: str, labels: Sequence[str]) -> dict[str, Any]:
+        """The fields of a verdict that `vote` counts as this, for tables with single words."""
+        raise NotImplementedError
+
     def compared(self, verdict: V) -> dict[str, str]:
         """The value of a verdict for each question on which agreement is measured."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.core.errors import UserError
 from windtunnel.review.kinds import (
@@ -59,6 +59,11 @@ class Anchors(ReviewKind[AnchorVerdict]):
     def vote(self, verdict: AnchorVerdict, _labels: Sequence[str]) -> str:
         """`accept` for good anchors."""
         return {"good": ACCEPT, "bad": REJECT, "unsure": UNSURE}[verdict.status]
+
+    def from_vote(self, vote: str, labels: Sequence[str]) -> dict[str, Any]:
+        """Good with the labels it has, bad, or unsure."""
+        status = {ACCEPT: "good", REJECT: "bad", UNSURE: "unsure"}[vote]
+        return {"status": status, "labels": list(labels) if vote == ACCEPT else []}
 
     def compared(self, verdict: AnchorVerdict) -> dict[str, str]:
         """The status, and the set of classes."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
+from typing import Any
 
+from windtunnel.core.errors import UserError
 from windtunnel.review.kinds import ACCEPT, REJECT, UNSURE, Choice, ReviewKind, VerdictRecord
 
 
@@ -37,6 +39,14 @@ class Blind(ReviewKind[BlindVerdict]):
         if not verdict.label:
             return UNSURE
         return ACCEPT if verdict.label in labels else REJECT
+
+    def from_vote(self, vote: str, labels: Sequence[str]) -> dict[str, Any]:
+        """The label of an accepted item; a rejection does not say which class was seen."""
+        if vote == ACCEPT and labels:
+            return {"label": labels[0]}
+        if vote == UNSURE:
+            return {"label": ""}
+        raise UserError(f"The verdict '{vote}' names no class; give a column label.")
 
     def compared(self, verdict: BlindVerdict) -> dict[str, str]:
         """The class."""

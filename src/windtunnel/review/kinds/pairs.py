@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.core.errors import UserError
 from windtunnel.review.kinds import ACCEPT, REJECT, UNSURE, Choice, ReviewKind, VerdictRecord
@@ -61,6 +61,14 @@ class Pairs(ReviewKind[PairVerdict]):
         if verdict.bad_anchor or verdict.label == "wrong" or verdict.similar == "no":
             return REJECT
         return ACCEPT if (verdict.label, verdict.similar) == ("right", "yes") else UNSURE
+
+    def from_vote(self, vote: str, _labels: Sequence[str]) -> dict[str, Any]:
+        """Similar with the right label, not similar for another reason, or unsure."""
+        if vote == ACCEPT:
+            return {"label": "right", "similar": "yes"}
+        if vote == REJECT:
+            return {"label": "right", "similar": "no", "reason": "other"}
+        return {"label": "unsure", "similar": "unsure"}
 
     def compared(self, verdict: PairVerdict) -> dict[str, str]:
         """Acceptance, label, similarity and reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.core.errors import UserError
 from windtunnel.review.kinds import Choice, ReviewKind, VerdictRecord
@@ -43,6 +43,10 @@ class Select(ReviewKind[SelectVerdict]):
     def vote(self, verdict: SelectVerdict, _labels: Sequence[str]) -> str:
         """The choice itself."""
         return verdict.choice
+
+    def from_vote(self, vote: str, _labels: Sequence[str]) -> dict[str, Any]:
+        """The choice."""
+        return {"choice": vote}
 
     def compared(self, verdict: SelectVerdict) -> dict[str, str]:
         """The choice."""
