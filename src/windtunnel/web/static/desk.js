@@ -29,14 +29,18 @@ export class Desk extends EventTarget {
 
   /** Verdicts that are not sent yet are newer than those of the server. */
   async restore() {
-    const waiting = new Set((await this.outbox.pending()).filter(({task}) => task === this.task.task).map(({item}) => item));
-    const before = new Map();
-    this.history.steps.forEach((step, number) => {
-      if (!waiting.has(step.item)) return;
-      if (!before.has(step.item)) before.set(step.item, step.before);
-      if (number < this.history.cursor) this.verdicts.set(step.item, step.after);
-    });
-    for (const [item, verdict] of before) if (!this.verdicts.has(item)) this.verdicts.set(item, verdict);
+    const steps = new Map(this.history.steps.map((step, number) => [step.event, {...step, done: number < this.history.cursor}]));
+    const waiting = (await this.outbox.pending()).filter((event) => steps.has(event.target ?? event.event));
+    const known = new Map(); // the server's verdicts, by item
+    for (const {action, event, target, item} of waiting) {
+      const step = steps.get(target ?? event);
+      if (!known.has(item)) known.set(item, action === "undo" ? step.after : step.before);
+    }
+    for (const [item, stored] of known) {
+      const own = [...steps.values()].filter((step) => step.item === item);
+      const last = own.filter((step) => step.done).at(-1);
+      this.set(item, stored, last ? last.after : own[0].before);
+    }
   }
 
   /** The present verdict on an item, or null. */

@@ -2,7 +2,7 @@
 import {byId, element, fill} from "./dom.js";
 import {describe} from "./verdict_text.js";
 
-const PAGE = 24;
+export const PAGE = 24;
 
 /** A page of items as tiles. The current tile is the one that verdicts are given to. */
 export class GridView {
@@ -23,6 +23,7 @@ export class GridView {
   async show(desk) {
     this.desk = desk;
     const start = desk.place - (desk.place % PAGE);
+    await desk.queue.at(start);
     await desk.queue.at(Math.min(start + PAGE - 1, Math.max(desk.queue.length - 1, 0)));
     const items = desk.queue.loaded(start, PAGE);
     const shown = items.map(({item}) => item).join(" ");

@@ -1,9 +1,10 @@
 // The items of one person in one task: loaded in windows, images preloaded.
 import {get, withQuery} from "./requests.js";
 
-const WINDOW = 24;
+// Items that are loaded are kept for this person for a while, so a window is small.
+const WINDOW = 10;
 // Load the next window when this few items are left in the present one.
-const RESERVE = 10;
+const RESERVE = 6;
 const PRELOADED_ITEMS = 6;
 
 /** Load images before they are needed; the browser keeps them in its cache. */
@@ -30,8 +31,8 @@ export class Preloader {
  * `reason` why.
  */
 export class Queue {
-  constructor(task) {
-    Object.assign(this, {task, items: new Map(), length: 0, ended: false, reason: "", loading: new Map()});
+  constructor(task, window = WINDOW) {
+    Object.assign(this, {task, window, items: new Map(), length: 0, ended: false, reason: "", loading: new Map()});
     this.preloader = new Preloader();
   }
 
@@ -75,7 +76,7 @@ export class Queue {
   /** Load the window that starts at a place; requests for the same window are one. */
   load(start) {
     if (!this.loading.has(start)) {
-      const path = withQuery(`/api/tasks/${encodeURIComponent(this.task)}/items`, {start, count: WINDOW});
+      const path = withQuery(`/api/tasks/${encodeURIComponent(this.task)}/items`, {start, count: this.window});
       const loading = get(path).then((page) => {
         for (const item of page.items) this.items.set(item.place, item);
         Object.assign(this, {length: page.length, ended: page.ended, reason: page.reason});

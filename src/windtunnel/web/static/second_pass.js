@@ -63,12 +63,13 @@ run(async () => {
   const path = `/api/tasks/${encodeURIComponent(name)}`;
   const person = await get("/api/session");
   const storage = await Storage.open(`windtunnel second pass ${person.person} ${name}`);
-  const outbox = new Outbox(storage, `${path}/decisions`);
+  const owned = `/api/owner/tasks/${encodeURIComponent(name)}`;
+  const outbox = new Outbox(storage, `${owned}/resolve`);
   showSaveState(outbox);
   await outbox.start();
   const detail = await get(path);
   byId("task").textContent = `Second pass: ${detail.title}`;
-  const queue = new Conflicts(`${path}/conflicts`);
+  const queue = new Conflicts(`${owned}/conflicts`);
   await queue.start();
   const decided = [...queue.items.values()].filter(({verdict}) => verdict).length;
   // The second pass looks at one item at a time, in whatever layout people judged.

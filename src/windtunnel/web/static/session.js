@@ -5,6 +5,8 @@ import {get, SignedOut} from "./requests.js";
 import {showSaveState} from "./save_state.js";
 import {Storage} from "./storage.js";
 
+const PATIENCE_MS = 2000;
+
 /** The signed-in person, with the outbox for events; unsent events of earlier pages are sent. */
 export async function openSession() {
   const person = await get("/api/session");
@@ -13,6 +15,10 @@ export async function openSession() {
   if (byId("person")) byId("person").textContent = person.name;
   showSaveState(outbox);
   await outbox.start();
+  // What earlier pages left is sent first, so that the server's counts include it; a slow server is not waited for.
+  await Promise.race([outbox.send(), new Promise((resolve) => {
+    setTimeout(resolve, PATIENCE_MS);
+  })]);
   return {person, storage, outbox};
 }
 

@@ -1,6 +1,7 @@
 // The work page of one task.
 import {Desk} from "./desk.js";
 import {byId} from "./dom.js";
+import {PAGE} from "./grid_view.js";
 import {History} from "./history.js";
 import {prepareInstructions} from "./instructions.js";
 import {Keys} from "./keys.js";
@@ -36,6 +37,6 @@ run(async () => {
   if (!task.practice.passed) await practise(task, {outbox, keys, view, general});
 
   const history = await History.open(storage, task.task);
-  const desk = new Desk({task, queue: new Queue(task.task), history, outbox});
+  const desk = new Desk({task, queue: task.layout === "grid" ? new Queue(task.task, PAGE) : new Queue(task.task), history, outbox});
   await openDesk({task, desk, view, keys, general});
 });

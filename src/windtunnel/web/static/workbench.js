@@ -106,6 +106,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
     byId("desk").removeAttribute("aria-busy");
   });
   desk.addEventListener("end", () => {
+    byId("desk").removeAttribute("aria-busy");
     showProgress(task, desk);
     showPlace(desk);
     showEnd(desk, async () => {
