@@ -89,17 +89,23 @@ class ReviewServer:
             Image.fromarray(np.roll(np.asarray(large), shift, axis=1)).save(file)
         return MediaFile(role=role, file=f"media/{file.name}", width=180, height=120)
 
-    def pairs(self, count: int, label: str = "dog", **facts: Any) -> list[NewItem]:
+    def pairs(self, count: int, label: str = "dog") -> list[NewItem]:
         """Pairs of an anchor and a frame that is shifted by ten pixels."""
         return [
-            NewItem(f"pair {n}", (self.image("anchor", n), self.image("frame", n, 10)), (label,), **facts)
+            NewItem(
+                f"pair {n}",
+                (self.image("anchor", n), self.image("frame", n, 10)),
+                (label,),
+                {"set": f"set-{n}", "frame": 7, "anchor": 5},
+            )
             for n in range(count)
         ]
 
     def images(self, count: int, labels: Sequence[str] = ("dog",)) -> list[NewItem]:
         """Single images, with labels in turn."""
         return [
-            NewItem(f"image {n}", (self.image("image", n),), (labels[n % len(labels)],)) for n in range(count)
+            NewItem(f"image {n}", (self.image("image", n),), (labels[n % len(labels)],), {"id": f"image-{n}"})
+            for n in range(count)
         ]
 
 

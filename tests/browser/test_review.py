@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -370,6 +371,15 @@ def test_conflicts_go_to_the_second_pass_and_its_decisions_count(server: ReviewS
     progress = owner.json(f"/api/owner/tasks/{task}/progress")
     assert (progress["accepted"], progress["rejected"], progress["conflicts"]) == (1, 1, 1)
     assert progress["resolved"] == 2
+    owner.page.goto(f"{server.address}/owner")
+    owner.page.wait_for_selector(f"#task-{task}")
+    with owner.page.expect_download() as download:
+        owner.page.click(f"#task-{task} a:has-text('verdicts.csv')")
+    rows = list(csv.DictReader(download.value.path().read_text().splitlines()))
+    assert [row["verdict"] for row in rows].count("accept") == 1
+    assert {(row["verdict"], row["reviewer"]) for row in rows} == {
+        ("accept", "second pass"), ("reject", "second pass"), ("unsure", "undecided"),
+    }  # fmt: skip
 
 
 def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(

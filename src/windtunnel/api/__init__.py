@@ -118,6 +118,8 @@ if TYPE_CHECKING:
     from windtunnel.metrics.slices import Slice as Slice
     from windtunnel.models import load_model as load_model
     from windtunnel.report.files import Written as Written
+    from windtunnel.report.run_browser import NoSuchRun as NoSuchRun
+    from windtunnel.report.run_browser import RunBrowser as RunBrowser
     from windtunnel.review.agreement import TaskAgreement as TaskAgreement
     from windtunnel.review.events import Appended as Appended
     from windtunnel.review.export import collect_export as collect_export
@@ -228,6 +230,7 @@ _NAMES = {
     "windtunnel.metrics.slices": ("Omitted", "Slice"),
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
+    "windtunnel.report.run_browser": ("NoSuchRun", "RunBrowser"),
     "windtunnel.review.agreement": ("TaskAgreement",),
     "windtunnel.review.events": ("Appended",),
     "windtunnel.review.export": ("collect_export",),

@@ -70,11 +70,14 @@ function agreement({questions, accuracy}) {
   ];
 }
 
-function exports_(task) {
-  const path = `/api/tasks/${encodeURIComponent(task)}/export`;
-  const link = (what, title) => element("a", {class: "button", href: `${path}/${what}`, download: true}, title);
-  return element("div", {class: "actions"},
-    link("verdicts.csv", "Decisions (CSV)"), link("votes.csv", "All votes (CSV)"), link("agreement.json", "Agreement (JSON)"));
+const FILES = {
+  "verdicts.csv": "Decisions", "votes.csv": "All votes", "events.csv": "All events", "agreement.json": "Agreement",
+};
+
+function downloads(task) {
+  const path = `/api/owner/tasks/${encodeURIComponent(task)}/export`;
+  return element("div", {class: "actions"}, Object.entries(FILES).map(([file, title]) => element(
+    "a", {class: "button", href: `${path}/${file}`, download: `${task}-${file}`}, title, element("span", {class: "soft"}, file))));
 }
 
 async function section(task) {
@@ -94,7 +97,7 @@ async function section(task) {
     element("h3", {}, "Second pass"), conflicts,
     element("h3", {}, "People"), people(progress),
     element("h3", {}, "Agreement"), agreement(agreed).filter(Boolean),
-    element("h3", {}, "Export"), exports_(task.task));
+    element("h3", {}, "Export"), downloads(task.task));
 }
 
 async function show() {
@@ -102,7 +105,9 @@ async function show() {
   const sections = await Promise.all(tasks.map(section));
   // A closed table that the reader has opened stays open.
   const open = [...document.querySelectorAll("details")].map((one) => one.open);
-  fill(byId("tasks"), sections.length ? sections : element("p", {}, "There are no tasks yet."));
+  const links = tasks.map(({task, title}) => element("li", {}, element("a", {href: `#task-${task}`}, title)));
+  const contents = tasks.length > 1 ? element("nav", {"aria-label": "Tasks"}, element("ul", {class: "chips"}, links)) : null;
+  fill(byId("tasks"), contents, sections.length ? sections : element("p", {}, "There are no tasks yet."));
   document.querySelectorAll("details").forEach((one, n) => {
     one.open = open[n] ?? false;
   });

@@ -73,7 +73,7 @@ run(async () => {
   await queue.start();
   const decided = [...queue.items.values()].filter(({verdict}) => verdict).length;
   // The second pass looks at one item at a time, in whatever layout people judged.
-  const task = {...detail, items: queue.length, judged: decided, layout: detail.layout === "grid" ? "single" : detail.layout};
+  const task = {...detail, items: queue.length, judged: decided, done: "decided", layout: detail.layout === "grid" ? "single" : detail.layout};
   const keys = new Keys();
   const instructions = prepareInstructions(task);
   byId("open-instructions").onclick = () => instructions.open();

@@ -13,7 +13,7 @@ export function viewOf(task) {
 }
 
 function showProgress(task, desk) {
-  byId("progress").textContent = `${count(desk.judged)} of ${count(task.items)} judged`;
+  byId("progress").textContent = `${count(desk.judged)} of ${count(task.items)} ${task.done ?? "judged"}`;
   Object.assign(byId("progress-bar"), {max: Math.max(1, task.items), value: desk.judged});
 }
 
@@ -31,11 +31,11 @@ function showEnd(desk, refresh) {
     byId("end"),
     element("div", {class: "notice success end"},
       element("h2", {}, desk.queue.reason || "There is nothing more to judge."),
-      element("p", {}, `You have judged ${count(desk.judged)}. You can go back and change verdicts.`),
+      element("p", {}, `${count(desk.judged)} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
       element("div", {class: "actions"},
         element("button", {type: "button", onclick: () => desk.step(-1)}, "← Back"),
         element("button", {type: "button", onclick: refresh}, "Look for more"),
-        element("a", {class: "button main", href: "/"}, "Tasks"))),
+        element("a", {class: "button main", href: byId("home").getAttribute("href")}, byId("home").textContent))),
   );
   announce(desk.queue.reason || "There is nothing more to judge.");
 }
