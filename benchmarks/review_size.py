@@ -87,7 +87,9 @@ def measure(server: Server, secret: str, windows: int) -> None:
         events.append(timed("POST", "/api/events", {"events": new})[0])
     for what, values in (("next window of 20", times), ("20 verdicts in one request", events)):
         print(f"{what}: p50 {np.median(values):.1f} ms, p95 {np.percentile(values, 95):.1f} ms")
-    print(f"memory: {before:.0f} MB, after {20 * windows:,} verdicts {resident_mb(server.process.pid):.0f} MB")
+    print(
+        f"memory: {before:.0f} MB, after {20 * windows:,} verdicts {resident_mb(server.process.pid):.0f} MB"
+    )
 
 
 if __name__ == "__main__":

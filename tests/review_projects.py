@@ -59,9 +59,7 @@ def drawn(text: str, rng: np.random.Generator, hue: int = 0, shift: int = 0) -> 
     return image
 
 
-def add_frame_sets(
-    project: Project, sets: int, reach: int, wrong: Collection[tuple[int, int]] = ()
-) -> None:
+def add_frame_sets(project: Project, sets: int, reach: int, wrong: Collection[tuple[int, int]] = ()) -> None:
     """Store frame sets as if they came from videos; `wrong` frames have the colour of another class.
 
     Args:

@@ -39,9 +39,7 @@ def error_of(folder: Path, out: Path) -> dict[str, float]:
     """The scores of the model on a set, by metric and condition."""
     declared = out.parent / "model.toml"
     declared.write_text('preset = "imagenet"\n')
-    run = windtunnel.run(
-        BrightestChannel(), folder, preprocess=declared, labels_are_outputs=True, out=out
-    )
+    run = windtunnel.run(BrightestChannel(), folder, preprocess=declared, labels_are_outputs=True, out=out)
     return {f"{score.metric} {score.condition}": score.value for score in run.scores()}
 
 

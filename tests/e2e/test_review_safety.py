@@ -6,13 +6,12 @@ import json
 import socket
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.review_load import ask
 from tests.review_http import RunningReview, served
+from tests.review_load import ask
 from tests.review_projects import make_review
 from windtunnel import api
 from windtunnel.web import review_app as review_routes

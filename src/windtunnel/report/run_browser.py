@@ -176,7 +176,8 @@ class RunBrowser:
                 labels = {label: label_names(run, label).casefold() for label in set(observed.labels)}
                 text = query.casefold()
                 chosen = np.array(
-                    [n for n in chosen if text in ids[n].casefold() or text in labels[observed.labels[n]]], int
+                    [n for n in chosen if text in ids[n].casefold() or text in labels[observed.labels[n]]],
+                    int,
                 )
             confident = observed.confidence if observed.gives_probabilities else None
             return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +19,8 @@ from windtunnel.core.option_names import option
 from windtunnel.review.tables import METADATA, SCHEMA, facts
 
 T = TypeVar("T")
+# An operation and the future that its caller waits for.
+_Waiting = tuple[Callable[[Connection], Any], Future[Any]]
 REVIEW_FOLDER = "review"
 DATABASE_FILE = f"{REVIEW_FOLDER}/review.sqlite"
 # At most this many waiting writes are committed together.
@@ -59,8 +61,7 @@ class _Writer:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine.execution_options(immediate=True)
-        self._waiting: queue.SimpleQueue[tuple[Callable[[Connection], Any], Future[Any]] | None]
-        self._waiting = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -98,30 +99,35 @@ class _Writer:
             if ended:
                 return
 
-    def _commit(self, group: list[tuple[Callable[[Connection], Any], Future[Any]]]) -> None:
-        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+    def _commit(self, group: Sequence[_Waiting]) -> None:
+        """Run operations in one transaction and tell their callers; alone, one needs no savepoint."""
         try:
             with self._engine.begin() as connection:
-                for operation, future in group:
-                    try:
-                        with connection.begin_nested():
-                            outcomes.append((future, operation(connection), None))
-                    except DBAPIError as error:
-                        if error.connection_invalidated or isinstance(error, OperationalError):
-                            raise
-                        outcomes.append((future, None, error))
-                    except Exception as error:
-                        outcomes.append((future, None, error))
+                if len(group) == 1:
+                    outcomes: list[tuple[Any, Exception | None]] = [(group[0][0](connection), None)]
+                else:
+                    outcomes = [_nested(connection, operation) for operation, _ in group]
         except BaseException as error:
             # Nothing of the group is stored: nothing of it may be acknowledged.
             for _, future in group:
                 future.set_exception(error)
             return
-        for future, result, raised in outcomes:
+        for (_, future), (result, raised) in zip(group, outcomes, strict=True):
             if raised is None:
                 future.set_result(result)
             else:
                 future.set_exception(raised)
+
+
+def _nested(connection: Connection, operation: Callable[[Connection], Any]) -> tuple[Any, Exception | None]:
+    """The result of an operation, or what it raised; then only its own changes are rolled back."""
+    try:
+        with connection.begin_nested():
+            return operation(connection), None
+    except OperationalError:  # the connection or the disk failed, and with it the whole transaction
+        raise
+    except Exception as error:
+        return None, error
 
 
 def open_database(project: Path, url: str | None, *, create: bool) -> Database:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from windtunnel.core.errors import UserError
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, verdict_json
-from windtunnel.review.records import DECISION, OWNER, VOTE, WORK, NewEvent, Person, now_ms
+from windtunnel.review.records import DECISION, OWNER, PRACTICE, VOTE, WORK, NewEvent, Person, now_ms
 from windtunnel.review.tables import events, items, present, queue
 from windtunnel.review.tasks import Task
-
-# Events of people that have no id of a browser, such as imported votes, are refused beyond these lengths.
-UUID_CHARACTERS = 36
 
 
 @dataclass(frozen=True)
@@ -60,26 +58,31 @@ def append(
 def _append(
     connection: Connection, tasks: Mapping[str, Task], person: Person, event: NewEvent
 ) -> Mapping[str, Any] | None:
+    """Store one event; returns the verdict in force after it."""
     task = tasks.get(event.task)
     if task is None:
         raise UserError(f"Unknown task '{event.task[:60]}'.")
     item = connection.execute(
-        select(items.c.id, items.c.role, items.c.labels).where(
-            items.c.task == task.id, items.c.code == event.item
-        )
+        select(items.c.id, items.c.role, items.c.labels, queue.c.judged)
+        .join(queue, and_(queue.c.item == items.c.id, queue.c.person == person.id), isouter=True)
+        .where(items.c.task == task.id, items.c.code == event.item)
     ).first()
     if item is None:
         raise UserError(f"The task {task.name} has no item '{event.item[:60]}'.")
-    stored = connection.execute(select(events).where(events.c.event == event.event)).first()
-    channel = _channel(connection, event, stored, person)
+    asked = events.c.event.in_([event.event, event.target or ""])
+    known = {row.event: row for row in connection.execute(select(events).where(asked))}
+    stored, target = known.get(event.event), known.get(event.target or "")
+    channel = _channel(event, stored or target, person)
     if stored is not None:
         if stored.person != person.id or stored.item != item.id:
             raise UserError("Another event has this id; make a new one.")
         return _in_force(connection, item.id, channel, person)
     verdict = _checked_verdict(task, event)
-    _check_target(connection, event, item.id, channel, person)
-    if channel == VOTE and item.role != "practice":
-        _check_offered(connection, item.id, person)
+    _check_target(event, target, item.id, channel, person)
+    if channel == VOTE and item.role != PRACTICE and item.judged is None:
+        raise UserError("This item is not in your queue.")
+    now = now_ms()
+    text = None if verdict is None else json.dumps(verdict, ensure_ascii=False)
     connection.execute(
         insert(events).values(
             event=event.event,
@@ -88,28 +91,31 @@ def _append(
             person=person.id,
             channel=channel,
             action=event.action,
-            verdict=None if verdict is None else json.dumps(verdict, ensure_ascii=False),
+            verdict=text,
             target=event.target,
             client_time=event.client_time,
-            server_time=now_ms(),
+            server_time=now,
             seconds=event.seconds,
         )
     )
+    if channel == VOTE and text is not None:
+        # A new verdict is in force whatever came before it.
+        _set_present(connection, task, item.id, person, event.event, text, now)
+        if item.judged is False:
+            _set_judged(connection, item.id, person.id, judged=True)
+        if item.role == WORK:
+            _derive_outcome(connection, task, item.id, json.loads(item.labels))
+        return verdict
     derive(connection, task, item.id, [(channel, person.id)])
     return _in_force(connection, item.id, channel, person)
 
 
-def _channel(connection: Connection, event: NewEvent, stored: Row[Any] | None, person: Person) -> str:
-    """Whether an event is a vote or a decision; that of an undo is its target's."""
-    if event.action == "decide":
-        channel = DECISION
-    elif event.action == "verdict":
-        channel = VOTE
-    elif stored is not None:
-        channel = str(stored.channel)
+def _channel(event: NewEvent, other: Row[Any] | None, person: Person) -> str:
+    """Whether an event is a vote or a decision; that of an undo is that of the event it names."""
+    if event.action in ("decide", "verdict"):
+        channel = DECISION if event.action == "decide" else VOTE
     else:
-        asked = select(events.c.channel).where(events.c.event == event.target)
-        channel = str(connection.execute(asked).scalar() or VOTE)
+        channel = VOTE if other is None else str(other.channel)
     if channel == DECISION and person.role != OWNER:
         raise UserError("Only the owner decides in the second pass.")
     return channel
@@ -125,19 +131,12 @@ def _checked_verdict(task: Task, event: NewEvent) -> Mapping[str, Any] | None:
     return verdict_json(task.kind.read(event.verdict, task.class_names))
 
 
-def _check_target(connection: Connection, event: NewEvent, item: int, channel: str, person: Person) -> None:
+def _check_target(event: NewEvent, target: Row[Any] | None, item: int, channel: str, person: Person) -> None:
     if event.action not in ("undo", "redo"):
         return
-    target = connection.execute(select(events).where(events.c.event == event.target)).first()
     own = target is not None and (channel == DECISION or target.person == person.id)
     if target is None or not own or target.item != item or target.action not in ("verdict", "decide"):
         raise UserError(f"There is no verdict to {event.action}: no such event of yours on this item.")
-
-
-def _check_offered(connection: Connection, item: int, person: Person) -> None:
-    offered = select(queue.c.place).where(queue.c.item == item, queue.c.person == person.id)
-    if connection.execute(offered).first() is None:
-        raise UserError("This item is not in your queue.")
 
 
 def _in_force(connection: Connection, item: int, channel: str, person: Person) -> Mapping[str, Any] | None:
@@ -146,6 +145,25 @@ def _in_force(connection: Connection, item: int, channel: str, person: Person) -
         where.append(present.c.person == person.id)
     text = connection.execute(select(present.c.verdict).where(*where)).scalar()
     return None if text is None else json.loads(text)
+
+
+def _set_present(
+    connection: Connection, task: Task, item: int, person: Person, event: str, verdict: str, time: int
+) -> None:
+    """Put a vote in force in place of the person's earlier one."""
+    values = {"event": event, "verdict": verdict, "time": time}
+    own = {"item": item, "channel": VOTE, "person": person.id}
+    upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(
+        upsert(present)
+        .values(**own, **values, task=task.id)
+        .on_conflict_do_update(index_elements=list(own), set_=values)
+    )
+
+
+def _set_judged(connection: Connection, item: int, person: int, *, judged: bool) -> None:
+    own = and_(queue.c.item == item, queue.c.person == person)
+    connection.execute(update(queue).where(own).values(judged=judged))
 
 
 def fold(rows: Iterable[Any]) -> Any | None:
@@ -197,19 +215,13 @@ def derive(connection: Connection, task: Task, item: int, changed: Iterable[tupl
                 )
             )
         if channel == VOTE:
-            connection.execute(
-                update(queue)
-                .where(and_(queue.c.item == item, queue.c.person == person))
-                .values(judged=last is not None)
-            )
-    _derive_outcome(connection, task, item)
-
-
-def _derive_outcome(connection: Connection, task: Task, item: int) -> None:
+            _set_judged(connection, item, person, judged=last is not None)
     stored = connection.execute(select(items.c.role, items.c.labels).where(items.c.id == item)).one()
-    if stored.role != WORK:
-        return
-    labels = json.loads(stored.labels)
+    if stored.role == WORK:
+        _derive_outcome(connection, task, item, json.loads(stored.labels))
+
+
+def _derive_outcome(connection: Connection, task: Task, item: int, labels: Sequence[str]) -> None:
     votes, decision = [], None
     for row in connection.execute(select(present.c.channel, present.c.verdict).where(present.c.item == item)):
         verdict = task.kind.read(json.loads(row.verdict))
