@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.review_server import Person, ReviewServer, many_classes
+from tests.browser.review_server import Person, ReviewServer, many_classes, serious_findings
 from windtunnel.review.records import NewItem
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
@@ -428,7 +428,7 @@ def test_pages_are_accessible_and_fit_the_screen(
     findings: list[str] = []
 
     def check(person: Person) -> None:
-        findings.extend(person.serious_findings())
+        findings.extend(serious_findings(person.page))
         assert person.page.evaluate(fits), person.page.url
 
     ada.page.wait_for_selector("ul.tasks h2")

@@ -28,6 +28,10 @@ REPORT_HEADERS = {
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "sandbox allow-scripts allow-downloads allow-popups"
 }
+PIXEL_HEADERS = {
+    "content-security-policy": "default-src 'none'; sandbox",
+    "cache-control": "private, max-age=600",
+}
 PAGES = {
     "/": ("runs.html.j2", "Runs"),
     "/scatter": ("scatter.html.j2", "Scatter plot"),
@@ -153,8 +157,8 @@ def _data(browser: api.RunBrowser, access: Access) -> APIRouter:
 
     @router.get("/pixels")
     def pixels(run: Name, row: Number, condition: Name, frame: Number = 0) -> Response:
-        headers = {"content-security-policy": "default-src 'none'; sandbox"}
-        return Response(browser.pixels(run, row, condition, frame), media_type="image/png", headers=headers)
+        content = browser.pixels(run, row, condition, frame)
+        return Response(content, media_type="image/png", headers=PIXEL_HEADERS)
 
     @router.get("/report")
     def report(run: Name) -> Response:
