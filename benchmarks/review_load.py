@@ -58,11 +58,14 @@ def main() -> None:
         times = 1000 * np.array([second for reviewer in reviewers for second in reviewer.seconds])
         windows = 1000 * np.array([second for reviewer in reviewers for second in reviewer.window_seconds])
         print(f"{given.database}: {given.reviewers} reviewers, {given.seconds:g} s, {given.kills} kills")
-        print(f"acknowledged {len(acknowledged):,}, stored {len(stored):,}, lost {len(lost)}, repeated {len(repeated)}")
+        print(f"acknowledged {len(acknowledged):,}, lost {len(lost)}")
+        print(f"stored {len(stored):,}, of which more than once {len(repeated)}")
         print(f"requests that met no server: {sum(reviewer.failures for reviewer in reviewers):,}")
         for what, values in (("events", times), ("items", windows)):
             low, middle, high = np.percentile(values, (50, 95, 99))
-            print(f"{what}: p50 {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms, max {values.max():.1f} ms")
+            print(
+                f"{what}: p50 {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms, max {values.max():.1f} ms"
+            )
         sys.exit(bool(lost or repeated))
 
 

@@ -28,12 +28,16 @@ TASK = "load"
 START_SECONDS = 60
 
 
-def make_load_project(folder: Path, items: int, reviewers: int, database: str | None = None) -> dict[str, str]:
+def make_load_project(
+    folder: Path, items: int, reviewers: int, database: str | None = None
+) -> dict[str, str]:
     """A project with a task of some items and overlap 2; returns the secrets of the reviewers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "project.json").write_text(json.dumps({"schema": 1, "name": folder.name, "seed": 0}))
     new = [
-        NewItem(f"{number}", (MediaFile("image", f"media/{number}.png", 32, 32),), ("cat",), {"id": f"{number}"})
+        NewItem(
+            f"{number}", (MediaFile("image", f"media/{number}.png", 32, 32),), ("cat",), {"id": f"{number}"}
+        )
         for number in range(items)
     ]
     with open_review(folder, database, create=True) as review:

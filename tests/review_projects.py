@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -58,8 +59,17 @@ def drawn(text: str, rng: np.random.Generator, hue: int = 0, shift: int = 0) -> 
     return image
 
 
-def add_frame_sets(project: Project, sets: int, reach: int) -> None:
-    """Store frame sets as if they came from videos."""
+def add_frame_sets(
+    project: Project, sets: int, reach: int, wrong: Collection[tuple[int, int]] = ()
+) -> None:
+    """Store frame sets as if they came from videos; `wrong` frames have the colour of another class.
+
+    Args:
+        project: the project.
+        sets: the number of videos, with one set each.
+        reach: frames on each side of the anchor.
+        wrong: numbers of sets and offsets.
+    """
     rng = np.random.default_rng(6)
     parts = []
     for number in range(sets):
@@ -70,7 +80,8 @@ def add_frame_sets(project: Project, sets: int, reach: int) -> None:
             file = f"{IMAGES_FOLDER}/{video}/{index:06d}.png"
             path = project.folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            drawn(f"{video} {index}", rng, number, 3 * offset).save(path)
+            hue = number + ((number, offset) in wrong)
+            drawn(f"{video} {index}", rng, hue, 3 * offset).save(path)
             frames.append(
                 SetFrame(
                     set=f"{video}/000100",

@@ -382,7 +382,9 @@ def test_conflicts_go_to_the_second_pass_and_its_decisions_count(server: ReviewS
     }  # fmt: skip
 
 
-def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(server: ReviewServer, browser: Browser) -> None:
+def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(
+    server: ReviewServer, browser: Browser
+) -> None:
     page = browser.new_page()
     page.goto(f"{server.address}/join#not-a-token")
     page.wait_for_selector("#failed:not([hidden])")

@@ -81,9 +81,7 @@ def verdicts(review: Review, person: Person) -> dict[str, str]:
 
 def outcomes(review: Review) -> dict[str, int]:
     found = review.progress(review.task("choose"))
-    return {
-        name: getattr(found, name) for name in ("open", "accepted", "rejected", "conflicts", "resolved")
-    }
+    return {name: getattr(found, name) for name in ("open", "accepted", "rejected", "conflicts", "resolved")}
 
 
 def test_undo_and_redo_go_back_as_far_as_one_likes(review: Review) -> None:
@@ -199,7 +197,9 @@ def test_an_item_that_nobody_judges_is_offered_to_others_after_its_lease(review:
     taken = codes(review, bob, 2)
     assert len(taken) == 2
     judge(review, bob, taken[0], ACCEPT)
-    closed = {place.item.code: place.closed for place in review.window(review.task("choose"), ann, 0, 3).places}
+    closed = {
+        place.item.code: place.closed for place in review.window(review.task("choose"), ann, 0, 3).places
+    }
     assert closed == {item: item in taken for item in kept}
     judge(review, ann, taken[0], REJECT)  # a verdict that comes late is not lost
     assert verdicts(review, ann) == {taken[0]: "reject"}

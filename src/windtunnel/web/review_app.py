@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from windtunnel import api
@@ -18,18 +19,18 @@ from windtunnel.web.media import image_response, media_out
 from windtunnel.web.owner_routes import owner_routes
 from windtunnel.web.responses import events_out, practice_score
 from windtunnel.web.review_pages import review_pages
-from windtunnel.web.safety import App, Audit, Guard, Rate
+from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import static_router
 from windtunnel.web.signed_in import COOKIE, Reviewer, SignedIn
 
 COOKIE_SECONDS = 30 * 86_400
 # Requests of one person: two verdicts a second need two requests and some images.
 PER_SECOND, BURST = 40, 400
-# Attempts to sign in from one address.
+# Attempts to sign in with unknown links from one address; more are not logged.
 SIGN_IN_PER_SECOND, SIGN_IN_BURST = 0.5, 30
 
 
-def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False) -> App:
+def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False) -> Guard:
     """The ASGI application of a review.
 
     Args:
@@ -56,6 +57,13 @@ def _add_errors(app: FastAPI, audit: Audit) -> None:
         status = 403 if isinstance(error, api.PracticeFirst) else 400
         return JSONResponse({"detail": str(error)}, status)
 
+    @app.exception_handler(RequestValidationError)
+    def malformed(_request: Request, error: RequestValidationError) -> Response:
+        # FastAPI's own answer repeats the input, which may not be JSON again.
+        found = error.errors()[0]
+        where = ".".join(str(part) for part in found["loc"])
+        return JSONResponse({"detail": f"{where}: {found['msg']}"[:500]}, 422)
+
     @app.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> Response:
         audit.write("failed", path=request.url.path[:200], error=f"{type(error).__name__}: {error}"[:500])
@@ -68,11 +76,10 @@ def _add_session(app: FastAPI, review: api.Review, audit: Audit, *, secure: bool
     @app.post("/api/session")
     def sign_in(body: models.TokenIn, request: Request, response: Response) -> models.PersonOut:
         address = request.client.host if request.client else ""
-        if not attempts.allows(address):
-            audit.refused(address, "POST", "/api/session", 429, "too many attempts")
-            raise HTTPException(429, "Too many attempts; wait a minute.")
         begun = review.begin_session(body.token)
         if begun is None:
+            if not attempts.allows(address):
+                raise HTTPException(429, "Too many attempts; wait a minute.")
             audit.refused(address, "POST", "/api/session", 401, "unknown link")
             raise HTTPException(401, "This link is not valid any more; ask the owner for a new one.")
         person, session = begun

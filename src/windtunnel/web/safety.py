@@ -45,9 +45,9 @@ class Guard:
     """Checks host, origin, type and size of requests, and adds headers to responses."""
 
     def __init__(self, app: App, hosts: Iterable[str], audit: Audit) -> None:
+        self.audit = audit
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._audit = audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
@@ -74,7 +74,7 @@ class Guard:
             await self._app(scope, _limited(receive), send_safely)
         except Refusal as refusal:
             address = (scope.get("client") or ("",))[0]
-            self._audit.refused(address, scope["method"], scope["path"], refusal.status, refusal.reason)
+            self.audit.refused(address, scope["method"], scope["path"], refusal.status, refusal.reason)
             await _refuse(send_safely, refusal)
 
     def _check(self, scope: Scope) -> None:

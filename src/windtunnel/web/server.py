@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
-from windtunnel.web.safety import App
+from windtunnel.web.safety import Audit, Guard, Rate
 
 # A request must be complete after this many seconds, and connections end when they are idle for as long.
 REQUEST_SECONDS = 20
@@ -21,11 +21,20 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP whose requests must arrive within a time, whole: a slow client does not hold a connection."""
+    """HTTP whose requests must arrive within a time, whole: a slow client does not hold a connection.
+
+    Connections beyond a number are refused, so that those of people at work go on.
+    """
+
+    audit = Audit(None)
+    _reports = Rate(1, 5)
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            self._report("too many connections", 503)
+            transport.abort()
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
 
     def data_received(self, data: bytes) -> None:
@@ -47,7 +56,13 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _too_slow(self) -> None:
+        if self.cycle is None or not self.cycle.response_complete:
+            self._report("too slow", 408)
         self.transport.close()
+
+    def _report(self, reason: str, status: int) -> None:
+        if self._reports.allows(reason):
+            self.audit.refused(self.client[0] if self.client else "", "", "", status, reason)
 
 
 def is_loopback(host: str) -> bool:
@@ -86,19 +101,23 @@ def listen(host: str, port: int) -> socket.socket:
     return opened
 
 
-def serve(app: App, opened: socket.socket) -> None:
+def serve(app: Guard, opened: socket.socket) -> None:
     """Serve until a signal ends it; requests that are under way are finished."""
+    http_server(app).run(sockets=[opened])
+
+
+def http_server(app: Guard) -> uvicorn.Server:
+    """A server of an application, not started yet."""
     config = uvicorn.Config(
         app,
-        http=PatientProtocol,
+        http=type("AuditedProtocol", (PatientProtocol,), {"audit": app.audit}),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=5,
         backlog=512,
     )
-    uvicorn.Server(config).run(sockets=[opened])
+    return uvicorn.Server(config)

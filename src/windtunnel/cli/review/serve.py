@@ -59,8 +59,8 @@ def command(
 
     if not is_loopback(host) and not expose:
         raise UserError(
-            f"--host is {host}: other machines reach it; whoever has a link sees the images of all tasks. Give "
-            "--expose if that is wanted, and put a proxy with HTTPS in front."
+            f"--host is {host}: other machines reach it; whoever has a link sees the images of all tasks. "
+            "Give --expose if that is wanted, and put a proxy with HTTPS in front."
         )
     with api.open_review(project, database) as review:
         if not review.tasks():
