@@ -78,7 +78,9 @@ def test_runs_are_filtered_sorted_and_linked(open_at: Callable[..., Page]) -> No
     page.fill("#query", "")
     page.wait_for_function("() => document.querySelector('#count').innerText === '3 of 3 runs'")
     page.click("[data-sort=run]")
-    folders = "() => [...document.querySelectorAll('#runs tbody td:nth-child(2)')].map((cell) => cell.innerText)"
+    folders = (
+        "() => [...document.querySelectorAll('#runs tbody td:nth-child(2)')].map((cell) => cell.innerText)"
+    )
     assert page.evaluate(folders) == ["broken", "first", "other/second"]
     page.click("[data-sort=run]")
     assert page.evaluate(folders) == ["other/second", "first", "broken"]
@@ -116,7 +118,9 @@ def test_any_image_is_shown_under_any_condition_with_every_prediction(open_at: C
     assert page.locator("#predictions tbody tr").count() == 2  # both runs are on these images
     predicted = page.inner_text("#predictions tbody tr >> nth=0")
     assert "✗" in predicted
-    page.wait_for_function("() => [...document.querySelectorAll('.pane img')].every((i) => i.naturalWidth === 32)")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.pane img')].every((i) => i.naturalWidth === 32)"
+    )
     assert page.inner_text("#stage").split() == ["clean", "gaussian_noise:5"]
     page.select_option("#condition", "clean")
     page.wait_for_function("() => document.querySelectorAll('.pane').length === 1")
@@ -152,8 +156,14 @@ def test_pages_are_accessible_and_fit(options: dict[str, Any], open_at: Callable
 
 def test_only_runs_of_the_folder_are_shown(address: str, browser: Browser) -> None:
     context = browser.new_context()
-    for path in ("/report?run=../first", "/report?run=%2Fetc", "/pixels?run=first&row=99999&condition=clean",
-                 "/pixels?run=first&row=0&condition=..%2F", "/static/..%2Fsafety.py", "/api/images?run=nothing"):  # fmt: skip
+    for path in (
+        "/report?run=../first",
+        "/report?run=%2Fetc",
+        "/pixels?run=first&row=99999&condition=clean",
+        "/pixels?run=first&row=0&condition=..%2F",
+        "/static/..%2Fsafety.py",
+        "/api/images?run=nothing",
+    ):
         answer = context.request.get(f"{address}{path}")
         assert answer.status == 404, path
     policy = context.request.get(f"{address}/").headers["content-security-policy"]

@@ -68,4 +68,6 @@ def command(runs: str, host: str, port: int, expose: bool, names: tuple[str, ...
         lines.append(("exposed", "all runs in the folder and their images, to people with this link"))
     lines.append(("stop", "Ctrl-C"))
     print_lines(Console(stderr=True), lines)
-    serve(runs_app(browser, {*LOOPBACK_NAMES, *served_names(host), *names}, token=token, secure=https), opened)
+    serve(
+        runs_app(browser, {*LOOPBACK_NAMES, *served_names(host), *names}, token=token, secure=https), opened
+    )

@@ -79,9 +79,10 @@ class RunBrowser:
         """The runs, by their paths relative to the folder; `.` is the folder itself."""
         return sorted(_run_folders(self.folder))
 
-    def list(self) -> dict[str, Any]:
+    def listing(self) -> dict[str, Any]:
         """All runs with their stored scores, and the axes of these scores."""
-        runs, axes = [], {}
+        runs: list[dict[str, Any]] = []
+        axes: dict[str, Axis] = {}
         for key in self.keys():
             row = self._row(key)
             runs.append(row)
@@ -178,7 +179,8 @@ class RunBrowser:
                 labels = {label: label_names(run, label).casefold() for label in set(observed.labels)}
                 text = query.casefold()
                 chosen = np.array(
-                    [n for n in chosen if text in ids[n].casefold() or text in labels[observed.labels[n]]], int
+                    [n for n in chosen if text in ids[n].casefold() or text in labels[observed.labels[n]]],
+                    int,
                 )
             confident = observed.confidence if observed.gives_probabilities else None
             return {

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from windtunnel import api
 from windtunnel.core.errors import UserError
 from windtunnel.web.review_models import TokenIn
-from windtunnel.web.safety import App, Audit, Guard, Rate
+from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import page, static_router
 
 COOKIE = "windtunnel_runs"
@@ -72,7 +72,9 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def runs_app(browser: api.RunBrowser, hosts: Iterable[str], *, token: str = "", secure: bool = False) -> App:
+def runs_app(
+    browser: api.RunBrowser, hosts: Iterable[str], *, token: str = "", secure: bool = False
+) -> Guard:
     """The ASGI application that browses runs.
 
     Args:
@@ -138,7 +140,7 @@ def _data(browser: api.RunBrowser, access: Access) -> APIRouter:
 
     @router.get("/api/runs")
     def runs() -> dict[str, Any]:
-        return browser.list()
+        return browser.listing()
 
     @router.get("/api/images")
     def images(
