@@ -184,14 +184,15 @@ class Person:
         assert answer.ok, answer.text()
         return json.loads(answer.text())
 
-    def serious_findings(self) -> list[str]:
-        """What axe-core finds on the page that is serious or critical."""
-        axe = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
-        self.page.evaluate(f"{axe}; 0")
-        found = self.page.evaluate("async () => (await axe.run()).violations")
-        return [
-            f"{rule['id']}: {rule['help']}: {node['html'][:200]}"
-            for rule in found
-            if rule["impact"] in ("serious", "critical")
-            for node in rule["nodes"]
-        ]
+
+def serious_findings(page: Page) -> list[str]:
+    """What axe-core finds on a page that is serious or critical."""
+    axe = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+    page.evaluate(f"{axe}; 0")
+    found = page.evaluate("async () => (await axe.run()).violations")
+    return [
+        f"{rule['id']}: {rule['help']}: {node['html'][:200]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]

@@ -7,7 +7,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ import numpy as np
 from windtunnel.analysis.multi_run import several
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
-from windtunnel.core.metrics import headline_titles, metric_of
+from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.imaging.codecs.png import png
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.multi_run import render_multi_run
-from windtunnel.report.score_format import scale, unit
+from windtunnel.report.score_format import decimals, scale, unit
 from windtunnel.report.source_images import (
     SourceImages,
     class_names,
@@ -53,12 +53,14 @@ class Axis:
         key: metric and condition.
         title: its words, with the unit.
         direction: `lower`, `higher` or `none` is better.
+        decimals: digits to show after the point.
         overall: whether it is a score over several conditions.
     """
 
     key: str
     title: str
     direction: str
+    decimals: int
     overall: bool
 
 
@@ -77,16 +79,17 @@ class RunBrowser:
         """The runs, by their paths relative to the folder; `.` is the folder itself."""
         return sorted(_run_folders(self.folder))
 
-    def list(self) -> dict[str, Any]:
+    def listing(self) -> dict[str, Any]:
         """All runs with their stored scores, and the axes of these scores."""
-        runs, axes = [], {}
+        runs: list[dict[str, Any]] = []
+        axes: dict[str, Axis] = {}
         for key in self.keys():
             row = self._row(key)
             runs.append(row)
             for name in row["scores"]:
                 axes.setdefault(name, _axis(name))
         ordered = sorted(axes.values(), key=lambda axis: (not axis.overall, axis.title))
-        return {"runs": runs, "axes": [axis.__dict__ for axis in ordered]}
+        return {"runs": runs, "axes": [asdict(axis) for axis in ordered]}
 
     def _row(self, key: str) -> dict[str, Any]:
         """One run of the list; a folder that cannot be read has only its problem."""
@@ -163,7 +166,7 @@ class RunBrowser:
         with self._lock:
             run, _ = self._opened(key)
             observed = run.observed
-            names = [name for name in observed.conditions]
+            names = list(observed.conditions)
             condition = condition or (names[-1] if names else "")
             if condition not in names:
                 raise NoSuchRun(f"{key} has no condition '{condition}' with one image each.")
@@ -315,9 +318,9 @@ def _axis(key: str) -> Axis:
     """The axis of a stored score."""
     metric, _, condition = key.partition(" ")
     declared = metric_of(metric)
-    title = " ".join(filter(None, (headline_titles().get(metric, metric.replace("_", " ")), condition)))
+    title = " ".join(filter(None, (title_of(metric), condition)))
     text = f"{title}, {unit(metric)}" if unit(metric) else title
-    return Axis(key, text, declared.direction if declared else "none", not condition)
+    return Axis(key, text, declared.direction if declared else "none", decimals(metric), not condition)
 
 
 def _probability(run: ScoredRun, score: float | None, logsumexp: float | None) -> float | None:

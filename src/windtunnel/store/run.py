@@ -136,7 +136,7 @@ class StoredRun:
                 yield table
 
     def image_predictions(self, row: int, columns: Sequence[str]) -> pa.Table | None:
-        """The predictions on the image in this row of `samples`, read from one shard; None if it is missing."""
+        """The predictions on the image in this row of `samples`, from its shard; None if it is missing."""
         start = row - row % self.recipe.chunk
         table = self._shard(start, columns)
         return None if table is None else table.slice((row - start) * self.views, self.views)

@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from windtunnel import api
 from windtunnel.core.errors import UserError
 from windtunnel.web.review_models import TokenIn
-from windtunnel.web.safety import App, Audit, Guard, Rate
+from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import page, static_router
 
 COOKIE = "windtunnel_runs"
@@ -27,6 +27,10 @@ REPORT_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "sandbox allow-scripts allow-downloads allow-popups"
+}
+PIXEL_HEADERS = {
+    "content-security-policy": "default-src 'none'; sandbox",
+    "cache-control": "private, max-age=600",
 }
 PAGES = {
     "/": ("runs.html.j2", "Runs"),
@@ -68,7 +72,9 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def runs_app(browser: api.RunBrowser, hosts: Iterable[str], *, token: str = "", secure: bool = False) -> App:
+def runs_app(
+    browser: api.RunBrowser, hosts: Iterable[str], *, token: str = "", secure: bool = False
+) -> Guard:
     """The ASGI application that browses runs.
 
     Args:
@@ -134,7 +140,7 @@ def _data(browser: api.RunBrowser, access: Access) -> APIRouter:
 
     @router.get("/api/runs")
     def runs() -> dict[str, Any]:
-        return browser.list()
+        return browser.listing()
 
     @router.get("/api/images")
     def images(
@@ -153,8 +159,8 @@ def _data(browser: api.RunBrowser, access: Access) -> APIRouter:
 
     @router.get("/pixels")
     def pixels(run: Name, row: Number, condition: Name, frame: Number = 0) -> Response:
-        headers = {"content-security-policy": "default-src 'none'; sandbox"}
-        return Response(browser.pixels(run, row, condition, frame), media_type="image/png", headers=headers)
+        content = browser.pixels(run, row, condition, frame)
+        return Response(content, media_type="image/png", headers=PIXEL_HEADERS)
 
     @router.get("/report")
     def report(run: Name) -> Response:

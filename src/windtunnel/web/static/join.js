@@ -6,6 +6,9 @@ const token = location.hash.slice(1);
 // The secret does not stay in the address bar and the history.
 history.replaceState(null, "", location.pathname);
 
+// Another link that is pasted into the same tab changes the fragment alone.
+addEventListener("hashchange", () => location.reload());
+
 async function join() {
   if (!token) throw new Error("This page needs the personal link that you were given, with everything after the #.");
   const person = await post("/api/session", {token});

@@ -10,9 +10,9 @@ const COLUMNS = [
 ];
 
 /** A score with its interval. */
-function scoreText(score) {
+function scoreText(score, axis) {
   if (!score) return "–";
-  const [value, low, high] = score.map((part) => part.toFixed(Math.abs(part) >= 10 ? 1 : 3));
+  const [value, low, high] = score.map((part) => part.toFixed(axis.decimals));
   return `${value} (${low} to ${high})`;
 }
 
@@ -29,6 +29,10 @@ class List {
 
   get score() {
     return byId("score").value;
+  }
+
+  get axis() {
+    return this.axes.find(({key}) => key === this.score);
   }
 
   value(run) {
@@ -64,8 +68,8 @@ class List {
       run.report ? element("a", {href: withQuery("/report", {run: run.run}), target: "_blank", rel: "noopener"}, "Report") : null,
       run.model ? element("a", {href: withQuery("/images", {run: run.run})}, "Images") : null,
     ];
-    return element("tr", {}, element("td", {}, box), cells,
-      element("td", {class: "number"}, run.problem ? element("span", {class: "soft"}, run.problem) : scoreText(run.scores[this.score])),
+    return element("tr", {}, element("td", {class: "number"}, box), cells,
+      element("td", {class: "number"}, run.problem ? element("span", {class: "soft"}, run.problem) : scoreText(run.scores[this.score], this.axis)),
       element("td", {class: "links"}, run.warnings ? element("span", {class: "bad"}, counted(run.warnings, "warning")) : null, links));
   }
 
@@ -88,7 +92,7 @@ class List {
   show() {
     const focused = document.activeElement?.dataset?.sort;
     const {shown} = this;
-    const title = this.axes.find(({key}) => key === this.score)?.title ?? "Score";
+    const title = this.axis?.title ?? "Score";
     fill(byId("runs"),
       element("caption", {class: "visually-hidden"}, "Runs"),
       element("thead", {}, element("tr", {}, element("th", {scope: "col"}, element("span", {class: "visually-hidden"}, "Choose")),

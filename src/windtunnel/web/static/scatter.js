@@ -47,14 +47,18 @@ function plot(points, xTitle, yTitle) {
     ...y.ticks.map((tick) => [svg("line", {x1: LEFT, x2: WIDTH - RIGHT, y1: y.place(tick), y2: y.place(tick)}),
       svg("text", {x: LEFT - 8, y: y.place(tick) + 4, "text-anchor": "end"}, String(tick))]),
   ].flat();
+  // Runs of one model are told apart by their folders.
+  const models = points.map(({run}) => run.model);
+  const names = new Map(points.map(({run}) => [run, models.filter((model) => model === run.model).length > 1 ? run.run : run.model]));
   const dots = points.map(({run, x: [value, low, high], y: [other, least, most]}) => {
+    const right = x.place(value) > WIDTH - 160;
     const text = `${run.model}, ${run.run}: ${value.toPrecision(4)}, ${other.toPrecision(4)}`;
     const link = svg("a", {href: withQuery("/images", {run: run.run}), "aria-label": text});
     link.append(
       svg("title", {}, text),
       svg("path", {class: "interval", d: `M${x.place(low)} ${y.place(other)}H${x.place(high)}M${x.place(value)} ${y.place(least)}V${y.place(most)}`}),
       svg("circle", {cx: x.place(value), cy: y.place(other), r: 6}),
-      svg("text", {class: "name", x: x.place(value), y: y.place(other) - 10, "text-anchor": x.place(value) > WIDTH - 120 ? "end" : "middle"}, run.model),
+      svg("text", {class: "name", x: x.place(value) + (right ? -9 : 9), y: y.place(other) - 8, "text-anchor": right ? "end" : "start"}, names.get(run)),
     );
     return link;
   });
