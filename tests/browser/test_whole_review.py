@@ -92,7 +92,7 @@ def test_three_people_disagree_and_the_set_has_what_they_decide(
 
     owner = sign_in(browser, links["Olga"])
     owner.wait_for_selector("#task-pairs")
-    # By hand. Votes on acceptance: AAA, AAR, RRA, ARU. Pairs of votes agree in 1, 1/3, 1/3 and 0 of the cases.
+    # By hand. Votes on acceptance: AAA, AAR, RRA, ARU. Two votes agree in 1, 1/3, 1/3 and 0 of the cases.
     # Fleiss: shares 7/12, 4/12, 1/12, so by chance 66/144. Krippendorff: 1 - (7/12) / (1 - 54/132).
     (accepted, *_) = owner.request.get(f"{address}/api/owner/tasks/pairs/agreement").json()["questions"]
     assert accepted["question"] == "accepted" and accepted["items"] == 4
