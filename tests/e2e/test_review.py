@@ -247,17 +247,22 @@ def test_people_classify_blind_and_label_anchors(tmp_path: Path, windtunnel_comm
     known.write_text(
         "id,role,label,explanation\n"
         f"{ids[0]},practice,{labels[ids[0]]},Look at the colour.\n{ids[1]},check,{labels[ids[1]]},\n"
+        f"{ids[2]},example,{labels[ids[2]]},A typical one.\n"
     )
     created = done(
         windtunnel_command, "review", "create", folder, "blind", "--kind", "blind", "--overlap", 2,
         "--source", "candidates", "--answers", known, "--check-every", 4,
     )  # fmt: skip
-    assert created["items"] == {"work": 10, "practice": 1, "check": 1}
+    assert created["items"] == {"work": 9, "practice": 1, "check": 1, "example": 1}
     done(windtunnel_command, "review", "create", folder, "anchors", "--kind", "anchors", "--overlap", 2)
     with served(folder, people_of(folder, windtunnel_command)) as running:
         cookie = running.sign_in("Ann")
         _, queue, _ = running.get("/api/tasks/blind/items", cookie)
         assert "practice" in queue["detail"]
+        _, detail, _ = running.get("/api/tasks/blind", cookie)
+        (example,) = detail["examples"]
+        assert (example["text"], example["verdict"]["label"]) == ("A typical one.", labels[ids[2]])
+        assert running.get(example["media"][0]["url"], cookie)[0] == 200
         with api.open_review(folder) as review:
             task = review.task("blind")
             answers = {
@@ -278,7 +283,7 @@ def test_people_classify_blind_and_label_anchors(tmp_path: Path, windtunnel_comm
             assert practice["score"]["passed"]
             assert practice["items"][0]["explanation"] == "Look at the colour."
             _, queue, _ = running.get("/api/tasks/blind/items?count=50", cookie)
-            assert len(queue["items"]) == 11  # the hidden check looks like the others
+            assert len(queue["items"]) == 10  # the hidden check looks like the others
             assert {tuple(row["labels"]) for row in queue["items"]} == {()}
             for place, row in enumerate(queue["items"]):
                 wrong = name == "Bob" and place == 0
@@ -290,8 +295,8 @@ def test_people_classify_blind_and_label_anchors(tmp_path: Path, windtunnel_comm
         _, agreement, _ = running.get("/api/owner/tasks/blind/agreement", running.sign_in("Olga"))
     accuracy = {(row["who"], row["what"]): row for row in agreement["accuracy"]}
     assert accuracy["Ann", "classes"]["accuracy"]["value"] == 1
-    # Clopper-Pearson of ten of ten: the lower end is 0.025 ** (1 / 10).
-    assert accuracy["Ann", "classes"]["accuracy"]["low"] == pytest.approx(0.025**0.1)
+    # Clopper-Pearson of nine of nine: the lower end is 0.025 ** (1 / 9).
+    assert accuracy["Ann", "classes"]["accuracy"]["low"] == pytest.approx(0.025 ** (1 / 9))
     assert accuracy["Ann", "checks"]["correct"] == 1
     exported = done(windtunnel_command, "review", "export", folder, "blind", "--out", tmp_path / "blind")
     assert "Human accuracy" in exported["notes"][0]

@@ -65,6 +65,7 @@ def create_review_task(
     from windtunnel.review.item_sources import class_names, task_items
     from windtunnel.review.kinds import REGISTRY
     from windtunnel.review.records import TaskRecipe
+    from windtunnel.review.tasks import check_new_task
     from windtunnel.review.verdict_tables import read_rows, with_answers
 
     options = options.with_changes(changes)
@@ -95,6 +96,7 @@ def create_review_task(
         practice_pass=options.practice_pass,
         classes=classes,
     )
+    check_new_task(name, recipe, items)
     with open_review(project, database, create=True) as review:
         return review.create_task(name, kind, recipe, items)
 

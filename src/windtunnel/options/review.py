@@ -37,9 +37,9 @@ class ReviewOptions(Options):
     overlap: int = option_field(default=OVERLAP, help="How many people judge each item.", minimum=1)
     answers: str | Path | None = option_field(
         default=None,
-        help="CSV file with the known verdicts of some items: id (or set and frame), role (practice or "
-        "check), verdict, and optionally explanation. They are judged in the "
-        "practice round, or hidden among others.",
+        help="CSV file with the known verdicts of some items: id (or set and frame), role (practice, "
+        "check or example), verdict, and optionally explanation. They are judged in a practice round, hidden "
+        "among others, or shown with the instructions.",
         metavar="FILE",
         path="file",
     )

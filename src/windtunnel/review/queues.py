@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, func, insert, select, update
 
-from windtunnel.review.records import CHECK, PRACTICE, VOTE, WORK, Item, Person, now_ms
+from windtunnel.review.records import CHECK, VOTE, WORK, Item, Person, now_ms
 from windtunnel.review.tables import cursors, items, present, queue
 from windtunnel.review.tasks import Task, read_item
 
@@ -133,7 +133,7 @@ def _extend(connection: Connection, task: Task, person: Person, wanted: int, now
         elif work:
             item = work.pop(0)
         else:
-            seen = sum(task.counts.values()) - task.counts.get(PRACTICE, 0) <= length + len(rows)
+            seen = task.counts.get(WORK, 0) + task.counts.get(CHECK, 0) <= length + len(rows)
             reason = NO_MORE if seen else ALL_TAKEN
             break
         row = {"task": task.id, "person": person.id, "place": length + len(rows), "item": item}

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from windtunnel.core.records import Record
 
-# Items are judged by people, solved in a practice round, or hidden among others with a known answer.
-WORK, PRACTICE, CHECK = ROLES = ("work", "practice", "check")
+# Items are judged by people, solved in a practice round, or hidden among others with a known answer; solved
+# examples belong to the instructions.
+WORK, PRACTICE, CHECK, EXAMPLE = ROLES = ("work", "practice", "check", "example")
 REVIEWER, OWNER = PERSON_ROLES = ("reviewer", "owner")
 # Which channel of events an action belongs to: people vote, and the joint second pass decides.
 VOTE, DECISION = "vote", "decision"
@@ -31,13 +32,6 @@ class MediaFile(Record, frozen=True):
     file: str
     width: int = 0
     height: int = 0
-
-
-class Example(Record, frozen=True):
-    """A solved example of the instructions: an item of the practice round, and words."""
-
-    text: str
-    item: str = ""
 
 
 class TaskRecipe(Record, frozen=True):
@@ -78,9 +72,9 @@ class NewItem:
         media: its images.
         labels: the classes it is said to have.
         facts: what export and the owner need to know.
-        role: `work`, `practice` or `check`.
-        answer: the known verdict of practice and check items.
-        explanation: shown after a practice verdict.
+        role: `work`, `practice`, `check` or `example`.
+        answer: the known verdict of all but work items.
+        explanation: shown with an example, and after a practice verdict.
     """
 
     key: str

@@ -14,7 +14,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.review import agreement, events, people, practice, progress, queues, votes
 from windtunnel.review.database import REVIEW_FOLDER, Database, open_database
 from windtunnel.review.import_votes import ImportedVotes, import_votes
-from windtunnel.review.records import Item, NewEvent, NewItem, Person, TaskRecipe
+from windtunnel.review.records import EXAMPLE, Item, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.tables import events as events_table
 from windtunnel.review.tables import items as items_table
 from windtunnel.review.tables import people as people_table
@@ -146,6 +146,12 @@ class Review:
         """The practice round of a person."""
         with self._database.reading() as connection:
             return practice.practice_round(connection, task, person)
+
+    def examples(self, task: Task) -> list[Item]:
+        """The solved examples of the instructions."""
+        with self._database.reading() as connection:
+            asked = select(items_table).where(items_table.c.task == task.id, items_table.c.role == EXAMPLE)
+            return [read_item(row) for row in connection.execute(asked.order_by(items_table.c.number))]
 
     def judged(self, task: Task, person: Person) -> int:
         """How many places of a person's queue have a verdict."""

@@ -23,6 +23,7 @@ from windtunnel.review.records import (
     CHECK,
     PRACTICE,
     ROLES,
+    WORK,
     ClassName,
     Item,
     MediaFile,
@@ -138,16 +139,10 @@ def create_task(
         recipe: its settings.
         new: its items; the answers of practice and check items are checked.
     """
-    if not NAME.fullmatch(name):
-        raise UserError(
-            f"The task's name is '{name}'; give lower-case letters, digits, - and _, such as pairs-1."
-        )
+    check_new_task(name, recipe, new)
     plugin = REGISTRY.get(kind)
-    _check_recipe(recipe)
     if connection.execute(select(tasks.c.id).where(tasks.c.name == name)).first():
         raise UserError(f"There is a task {name} already; choose another name. Tasks are never changed.")
-    if not any(item.role == "work" for item in new):
-        raise UserError(f"There is no item for the task {name}; nothing was created.")
     classes = frozenset(row.name for row in recipe.classes)
     made = connection.execute(
         insert(tasks).values(
@@ -182,7 +177,14 @@ def create_task(
     connection.execute(insert(items), list(rows.values()))
 
 
-def _check_recipe(recipe: TaskRecipe) -> None:
+def check_new_task(name: str, recipe: TaskRecipe, new: Sequence[NewItem]) -> None:
+    """Refuse a name, settings or items that make no task; nothing is stored."""
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"The task's name is '{name}'; give lower-case letters, digits, - and _, such as pairs-1."
+        )
+    if not any(item.role == WORK for item in new):
+        raise UserError(f"There is no item for the task {name}; nothing was created.")
     if recipe.overlap < 1:
         raise UserError(f"{option('overlap')} is {recipe.overlap}; give at least 1.")
     if not 0 <= recipe.practice_pass <= 1:

@@ -20,7 +20,7 @@ from windtunnel.curate.candidate_sources import csv_rows
 from windtunnel.curate.frame_verdicts import frame_index, set_name
 from windtunnel.curate.verdicts import VERDICTS
 from windtunnel.review.kinds import ReviewKind, verdict_json
-from windtunnel.review.records import CHECK, PRACTICE, NewItem
+from windtunnel.review.records import CHECK, EXAMPLE, PRACTICE, ROLES, WORK, NewItem
 
 # Separates several classes in a cell.
 SEPARATOR = ";"
@@ -112,8 +112,8 @@ def with_answers(
     for row in rows:
         item = known(row)
         role = row.cells.get("role", "").strip().lower()
-        if role not in (PRACTICE, CHECK):
-            raise UserError(f"{row.where} has the role '{role}'; give {PRACTICE} or {CHECK}.")
+        if role not in ROLES or role == WORK:
+            raise UserError(f"{row.where} has the role '{role}'; give {PRACTICE}, {CHECK} or {EXAMPLE}.")
         if item.key in answered:
             raise UserError(f"{row.where} repeats the item {row.key}; give each once.")
         answered[item.key] = NewItem(

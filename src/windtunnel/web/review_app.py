@@ -113,7 +113,14 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
             **_task(review, found, person),
             question=kind.question,
             instructions=recipe.instructions,
-            examples=[],
+            examples=[
+                models.ExampleOut(
+                    text=item.explanation,
+                    media=media_out(found, item),
+                    verdict=None if item.answer is None else dict(item.answer),
+                )
+                for item in review.examples(found)
+            ],
             choices=[
                 models.ChoiceOut(key=row.key, title=row.title, verdict=dict(row.verdict), group=row.group)
                 for row in kind.choices

@@ -54,18 +54,18 @@ def command(
         made = api.create_review_task(
             project, task, kind, ReviewOptions(**options), database=database, progress=bar
         )
-    counts = {role: made.counts.get(role, 0) for role in ("work", "practice", "check")}
+    counts = {role: made.counts.get(role, 0) for role in ("work", "practice", "check", "example")}
     if as_json:
         print_json({"task": made.name, "kind": kind, "overlap": made.recipe.overlap, "items": counts})
         return
-    known = f", {counts['practice']:,} for practice, {counts['check']:,} hidden checks"
+    known = ", ".join(f"{role} {count:,}" for role, count in counts.items() if count and role != "work")
     print_lines(
         Console(),
         [
             ("task", f"{made.name}   {made.recipe.title}"),
             (
                 "items",
-                f"{counted(counts['work'], 'item')}{known if sum(counts.values()) > counts['work'] else ''}",
+                f"{counted(counts['work'], 'item')}{f', and {known}' if known else ''}",
             ),
             ("people", shlex.join(["windtunnel", "review", "people", project, "NAME..."])),
             ("serve", shlex.join(["windtunnel", "review", "serve", project])),
