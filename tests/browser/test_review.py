@@ -396,6 +396,21 @@ def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(
     page.close()
 
 
+def test_a_verdict_that_the_server_refuses_is_shown_and_taken_back(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(3))
+    ada = join()
+    ada.work_on(task)
+    half = "() => { const note = document.querySelector('#note'); note.value = '\\ud800';"
+    ada.page.evaluate(f"{half} note.dispatchEvent(new Event('input')); }}")
+    ada.press("s")
+    ada.expect("#notice", "surrogate")
+    ada.expect("#progress", "0 of 3 judged")
+    ada.expect("#save-state", "1 verdict refused")
+    ada.page.click("#notice button")
+    ada.saved()
+    assert ada.verdicts(task) == [None] * 3
+
+
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:
     ada = join()
     ada.page.wait_for_selector("ul.tasks")

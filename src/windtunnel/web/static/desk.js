@@ -17,6 +17,14 @@ export class Desk extends EventTarget {
     Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
+    outbox.addEventListener("refusal", ({detail}) => this.takeBack(detail));
+  }
+
+  /** Show the server's verdicts again instead of those that it refused. */
+  takeBack(refused) {
+    const stored = new Map([...this.queue.items.values()].map(({item, verdict}) => [item, verdict]));
+    for (const {item} of refused) if (this.verdicts.has(item)) this.set(item, this.verdicts.get(item), stored.get(item) ?? null);
+    this.go(this.place);
   }
 
   /** Open the queue at the first item without a verdict. */

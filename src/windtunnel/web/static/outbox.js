@@ -4,6 +4,9 @@ import {post, Refused, SignedOut} from "./requests.js";
 const BATCH = 100;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
+// Answers that say that the events themselves are wrong. Any other refusal may come from a proxy or a wrong
+// setting, so the events are kept and sent again.
+const WRONG_EVENTS = [400, 413, 422];
 
 /** An event with an id and a time; `fields` are the others. */
 export const newEvent = (fields) => ({event: uuid(), client_time: Date.now(), ...fields});
@@ -21,7 +24,7 @@ function uuid() {
  * The outbox of one person.
  *
  * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused" or
- * "signed-out". `waiting` is the number of events that are not acknowledged.
+ * "signed-out"; and "refusal" with the events that the server will never accept. `waiting` is the number of events that are not acknowledged.
  */
 export class Outbox extends EventTarget {
   constructor(storage, path) {
@@ -107,7 +110,7 @@ export class Outbox extends EventTarget {
       const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)});
       await this.settleBatch(batch, new Set(answer.acknowledged), new Map(answer.refused.map(({event, reason}) => [event, reason])));
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof Refused && WRONG_EVENTS.includes(error.status))) throw error;
       if (batch.length > 1) {
         for (const event of batch) await this.deliver([event]);
       } else {
@@ -127,7 +130,7 @@ export class Outbox extends EventTarget {
     });
     this.waiting = Math.max(0, this.waiting - done.length - wrong.length);
     this.refusals.push(...wrong);
-    if (done.length) this.dispatchEvent(new CustomEvent("acknowledged", {detail: done}));
+    if (wrong.length) this.dispatchEvent(new CustomEvent("refusal", {detail: wrong}));
   }
 
   settle() {

@@ -1,7 +1,12 @@
 // Requests to this server, and what can go wrong.
 
-/** The request is wrong, and the same request would be wrong again. */
-export class Refused extends Error {}
+/** The server refuses the request; `status` says why. */
+export class Refused extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
 
 /** There is no session: the personal link has to be opened again. */
 export class SignedOut extends Error {}
@@ -24,7 +29,9 @@ async function request(path, options) {
     throw new Unreachable(`The server answers with status ${response.status}.`);
   }
   const body = await response.json().catch(() => null);
-  if (!response.ok) throw new Refused(messageOf(body) || `The server refuses this with status ${response.status}.`);
+  if (!response.ok) {
+    throw new Refused(messageOf(body) || `The server refuses this with status ${response.status}.`, response.status);
+  }
   return body;
 }
 
