@@ -7,10 +7,9 @@ loops, bit-equal for integers and uniforms.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from statistics import NormalDist
 
 import numpy as np
@@ -33,7 +32,7 @@ def digest64(*parts: object) -> int:
     for part in parts:  # every draw comes here; a loop takes less time than a join
         text = str(part)
         joined += f"{len(text)}:{text}"
-    return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(blake2b(joined.encode(), digest_size=8).digest(), "little")
 
 
 def fresh_seed() -> int:
@@ -59,9 +58,11 @@ def word(key: int, index: int) -> int:
     return z ^ (z >> 31)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Draws:
     """The random draws of one unit at one level on one sample.
+
+    Every corruption of an image makes one. It is not frozen, which would double the time for that.
 
     Args:
         seed: the run's seed.
@@ -74,15 +75,18 @@ class Draws:
     sample_id: str
     unit: str
     level: int
+    _root: str = field(default="", init=False, repr=False, compare=False)
 
-    @cached_property
+    @property
     def root(self) -> int:
         """The key from which all others are derived."""
         return digest64(STREAM_VERSION, self.seed, self.sample_id, self.unit, self.level)
 
     def key(self, purpose: str) -> int:
         """The key of one sub-draw ("field", "angle", "frame 7"), independent of those of other purposes."""
-        return digest64(self.root, purpose)
+        if not self._root:
+            self._root = str(self.root)
+        return digest64(self._root, purpose)
 
     def uniform(self, purpose: str, low: float = 0.0, high: float = 1.0) -> float:
         """One uniform number in [low, high): the top 53 bits of the purpose's first word."""

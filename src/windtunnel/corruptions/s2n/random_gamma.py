@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, through_table, truncated
+from windtunnel.kernels.byte_tables import LEVELS, Table, through_table, truncated
 
 # Gamma from 3 to 10.
 HUNDREDTHS = (300, 1001)
@@ -24,5 +26,9 @@ HUNDREDTHS = (300, 1001)
 )
 def random_gamma(image: Image, rng: Draws) -> Image:
     """Raise values in units of the full range to the power gamma, and truncate."""
-    gamma = rng.integer("gamma", *HUNDREDTHS) / 100
-    return through_table(image, truncated(255 * np.power(LEVELS * (1 / 255), gamma)))
+    return through_table(image, _powers(rng.integer("gamma", *HUNDREDTHS)))
+
+
+@lru_cache(maxsize=HUNDREDTHS[1] - HUNDREDTHS[0])
+def _powers(hundredths: int) -> Table:
+    return truncated(255 * np.power(LEVELS * (1 / 255), hundredths / 100))
