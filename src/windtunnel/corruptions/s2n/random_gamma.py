@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.byte_tables import LEVELS, Table, through_table, truncated
+from windtunnel.kernels.byte_tables import LEVELS, through_table, truncated
 
 # Gamma from 3 to 10.
 HUNDREDTHS = (300, 1001)
@@ -26,9 +27,11 @@ HUNDREDTHS = (300, 1001)
 )
 def random_gamma(image: Image, rng: Draws) -> Image:
     """Raise values in units of the full range to the power gamma, and truncate."""
-    return through_table(image, _powers(rng.integer("gamma", *HUNDREDTHS)))
+    return through_table(image, _tables()[rng.integer("gamma", *HUNDREDTHS) - HUNDREDTHS[0]])
 
 
-@lru_cache(maxsize=HUNDREDTHS[1] - HUNDREDTHS[0])
-def _powers(hundredths: int) -> Table:
-    return truncated(255 * np.power(LEVELS * (1 / 255), hundredths / 100))
+@cache
+def _tables() -> NDArray[np.uint8]:
+    """One table for each gamma: all of them take less time than a few images."""
+    gammas = np.arange(*HUNDREDTHS)[:, None] / 100
+    return truncated(255 * np.power(LEVELS * (1 / 255), gammas))
