@@ -121,7 +121,8 @@ class Draws:
         if count <= FEW:
             return [low + (((word(key, index) >> 32) * (high - low)) >> 32) for index in range(count)]
         draws = ((words(key, count) >> _S32) * np.uint64(high - low)) >> _S32
-        return (draws.astype(np.int64) + low).tolist()
+        numbers: list[int] = (draws.astype(np.int64) + low).tolist()
+        return numbers
 
     def normals(self, purpose: str, count: int, spread: float = 1.0) -> list[float]:
         """Normal numbers of mean 0: the normal quantile of (each word's top 53 bits + 1/2) / 2**53."""

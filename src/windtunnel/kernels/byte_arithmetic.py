@@ -7,7 +7,7 @@ the given ones, float32 or float64, so that truncation falls where the definitio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor
 
 import cv2
@@ -64,7 +64,7 @@ def shift_hsv(hsv: Image, hue: float, saturation: float, value: float) -> Image:
 
 def scale_and_shift(image: Image, factor: Real, shift: Real) -> Image:
     """v * factor + shift."""
-    scale = _scale_double if factor.dtype == np.float64 else _scale_single
+    scale: Callable[..., None] = _scale_double if factor.dtype == np.float64 else _scale_single
     out = np.empty_like(image)
     if IS_FAST:
         table = np.empty(256, np.uint8)

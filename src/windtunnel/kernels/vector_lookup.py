@@ -37,7 +37,7 @@ def look_up(image: NDArray[np.uint8], table: NDArray[np.uint8], out: NDArray[np.
         found[place] = table[values[place]]
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def _look_up_step(_context: Any, source: Any, table: Any, target: Any) -> Any:
     """Look up some vectors; the arguments are addresses."""
 

@@ -61,8 +61,8 @@ def select_exactly(matrix: Matrix, labels: Sequence[int], n: int, k: int) -> Sel
         largest = sorted(members, key=len, reverse=True)[:n]
         chosen = sorted(representatives(matrix, group)[0] for group in largest)
         return Selection(tuple(chosen), None, sum(map(len, members)))
-    chosen, overlap = _least(matrix, _compared(members, k), n)
-    return Selection(chosen, overlap, sum(math.comb(len(group), k) for group in members))
+    benchmark, overlap = _least(matrix, _compared(members, k), n)
+    return Selection(benchmark, overlap, sum(math.comb(len(group), k) for group in members))
 
 
 def _compared(members: Sequence[Sequence[int]], k: int) -> list[list[Block]]:

@@ -35,7 +35,8 @@ def _sources(side_px: int) -> NDArray[np.int64]:
     """The row or column of the image that OpenCV's resizing there and back leaves at each place."""
     places = np.arange(side_px, dtype=np.int32)[:, None]
     small = cv2.resize(places, None, fx=1, fy=SCALE, interpolation=cv2.INTER_NEAREST)
-    return cv2.resize(small, (1, side_px), interpolation=cv2.INTER_NEAREST).astype(np.int64).reshape(-1)
+    back = cv2.resize(small, (1, side_px), interpolation=cv2.INTER_NEAREST)
+    return np.asarray(back, np.int64).reshape(-1)
 
 
 @jit
