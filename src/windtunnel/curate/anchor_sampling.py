@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.seeding import Draws
+from windtunnel.core.wording import counted
 from windtunnel.curate.video_labels import FrameLabels, nearest_frame
 
 CutOff = Literal["", "start", "end", "both"]
@@ -32,6 +33,12 @@ class Sampling:
     frames: int = 10
     seconds: float = 0.0
     seed: int = 0
+
+    def describe(self) -> str:
+        """How anchors are drawn, for readers."""
+        sides = f"{self.seconds:g} s" if self.seconds else counted(self.frames, "frame")
+        gap = f", at least {self.gap:g} s apart" if self.anchors > 1 else ""
+        return f"up to {counted(self.anchors, 'anchor')}{gap}, {sides} on each side, seed {self.seed}"
 
 
 @dataclass(frozen=True)

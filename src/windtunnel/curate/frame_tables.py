@@ -45,7 +45,7 @@ class SetFrame:
         width, height: size in pixels, after rotation.
         labels: names of the classes; empty if no table was given.
         label_status: `weak` from the table, `propagated` if copied from the anchor.
-        boxes: JSON list of label, left, top, right and bottom in pixels.
+        boxes: JSON list of label, left, top, right and bottom in pixels, where the table gives boxes.
         difference, histogram_distance, ssim: compared with the adjacent frame nearer to the anchor; None for
             the anchor.
         flags: `duplicate`, `near_duplicate` or `cut` of that pair; `beyond_cut`, `outside_segment`,
@@ -85,6 +85,8 @@ class VideoRow:
         status: `ok`, `unlabelled`, `duplicate`, or the kind of damage.
         reason: what was found.
         notes: what is unusual in a video that was used.
+        licence, source: as given.
+        sampling: how its anchors were drawn.
         sets: how many frame sets were made.
         frames: how many frames the video has.
         duration: seconds from the first to the last frame.
@@ -98,6 +100,9 @@ class VideoRow:
     status: str = "ok"
     reason: str = ""
     notes: str = ""
+    licence: str = ""
+    source: str = ""
+    sampling: str = ""
     sets: int = 0
     frames: int = 0
     duration: float = 0.0
@@ -187,6 +192,11 @@ def write_tables(project: Project, parts: Iterable[VideoPart]) -> None:
     project.write_table(VIDEOS_TABLE, _table([part.video for part in ordered], VIDEO_SCHEMA))
     frames = [frame for part in ordered for frame in part.frames]
     project.write_table(SETS_TABLE, _table(frames, FRAME_SCHEMA))
+
+
+def read_videos(project: Project) -> tuple[VideoRow, ...]:
+    """Every video of a project with frame sets, also those that could not be used."""
+    return tuple(VideoRow(**row) for row in read_table(project.folder / VIDEOS_TABLE).to_pylist())
 
 
 def read_set_frames(project: Project) -> tuple[SetFrame, ...]:

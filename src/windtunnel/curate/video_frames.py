@@ -26,7 +26,7 @@ from windtunnel.curate.frame_tables import (
     VideoRow,
 )
 from windtunnel.curate.project import Project
-from windtunnel.curate.video_labels import FrameLabels, Segment, labels_of_frames
+from windtunnel.curate.video_labels import FrameLabels, Origin, Segment, labels_of_frames
 from windtunnel.data import content_hash
 from windtunnel.imaging.codecs import encode
 from windtunnel.imaging.videos import VideoError, VideoTimes, decode_frames, video_times
@@ -50,7 +50,8 @@ class VideoItem:
         id: hash of the content.
         path: the file.
         segments: its rows in the table of labels; None without a table.
-        recipe: digest of everything that determines the result.
+        recipe: digest of everything that determines its frames.
+        origin: where the video comes from.
         duplicate_of: the path of another given video with the same content, or "".
     """
 
@@ -59,6 +60,7 @@ class VideoItem:
     path: Path
     segments: tuple[Segment, ...] | None
     recipe: str
+    origin: Origin
     duplicate_of: str = ""
 
     @property
@@ -75,7 +77,13 @@ class VideoItem:
 
 def frame_sets_of(project: Project, item: VideoItem, sampling: Sampling) -> VideoPart:
     """Decode one video and store the frames of its sets; an unusable video is a row with a reason."""
-    row = VideoRow(id=item.id, name=item.video_name, path=item.path.as_posix())
+    row = VideoRow(
+        id=item.id,
+        name=item.video_name,
+        path=item.path.as_posix(),
+        sampling=sampling.describe(),
+        **dataclasses.asdict(item.origin),
+    )
     if item.duplicate_of:
         reason = f"the same content as {item.duplicate_of}"
         return VideoPart(dataclasses.replace(row, status="duplicate", reason=reason))
@@ -160,7 +168,8 @@ def _labels(
 ) -> dict[int, tuple[FrameLabels, bool]]:
     """The labels of every frame, and whether they are copied from the nearest anchor.
 
-    A neighbour keeps the labels of the table only where they differ from those of the anchor.
+    A neighbour keeps the labels of the table only where they differ from those of the anchor. Boxes are never
+    copied: objects move.
     """
     if table is None:
         return {}
@@ -173,9 +182,11 @@ def _labels(
             if distance >= nearest.get(index, distance + 1):
                 continue
             nearest[index] = distance
-            own = table.get(index)
-            differs = own is not None and own.labels != anchor.labels
-            labels[index] = (own, False) if own and (differs or not distance) else (anchor, True)
+            own = table.get(index, FrameLabels())
+            if own.labels and (own.labels != anchor.labels or not distance):
+                labels[index] = own, False
+            else:
+                labels[index] = FrameLabels(anchor.labels, own.boxes), True
     return labels
 
 

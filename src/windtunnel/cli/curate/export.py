@@ -41,7 +41,8 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
       windtunnel run resnet50.onnx birds-hard --clean ./val
     """
     if options["step"] == FRAME_SETS:
-        exported = api.export_frame_sets(project, out, ExportOptions(**options))
+        with Bar(console, "writing frames") as bar:
+            exported = api.export_frame_sets(project, out, ExportOptions(**options), progress=bar)
         if as_json:
             print_json(export_json(exported))
         else:

@@ -61,7 +61,10 @@ def command(
     prepared = api.prepare_frame_sets(project, videos, VideoOptions(**options))
     with Bar(console, "decoding videos") as bar:
         made = prepared.make(prepared.workers, bar)
-    exported = None if out is None else api.export_frame_sets(project, out, reviewed=reviewed)
+    exported = None
+    if out is not None:
+        with Bar(console, "writing frames") as bar:
+            exported = api.export_frame_sets(project, out, reviewed=reviewed, progress=bar)
     if as_json:
         content = asdict(made) | {"project": str(made.project)}
         if exported is not None:
@@ -73,19 +76,27 @@ def command(
 
 def export_json(exported: api.FrameSetExport) -> dict[str, Any]:
     """An exported set as JSON."""
-    return asdict(exported) | {"folder": str(exported.folder)}
+    return {
+        "folder": str(exported.folder),
+        "name": exported.own.name,
+        "title": exported.own.title,
+        "sets": exported.sets,
+        "frames": exported.neighbours,
+        "reviewed": exported.reviewed,
+        "outcomes": exported.outcomes,
+    }
 
 
 def export_lines(exported: api.FrameSetExport) -> list[tuple[str, str]]:
     """An exported set as lines for a terminal."""
-    left_out = ", ".join(f"{reason} {count:,}" for reason, count in exported.left_out.items())
+    outcomes = ", ".join(f"{name} {count:,}" for name, count in exported.outcomes.items())
     return [
         (
-            "exported",
-            f"{exported.folder}   {counted(exported.sets, 'anchor')}, "
-            f"{counted(exported.frames, 'neighbour')}, {exported.review}",
+            "set",
+            f"{exported.folder}   {exported.own.title}, {counted(exported.sets, 'anchor')}, "
+            f"{counted(exported.neighbours, 'neighbour')}",
         ),
-        *([("left out", left_out)] if left_out else []),
+        ("candidates", outcomes),
         ("score", shlex.join(["windtunnel", "run", "MODEL", str(exported.folder)])),
     ]
 
