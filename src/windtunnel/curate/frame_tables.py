@@ -26,6 +26,7 @@ BEYOND_CUT = "beyond_cut"
 OUTSIDE_SEGMENT = "outside_segment"
 BOX_OUTSIDE = "box_outside"
 ESTIMATED_TIME = "estimated_time"
+TRUNCATED_VIDEO = "truncated_video"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class SetFrame:
         difference, histogram_distance, ssim: compared with the adjacent frame nearer to the anchor; None for
             the anchor.
         flags: `duplicate`, `near_duplicate` or `cut` of that pair; `beyond_cut`, `outside_segment`,
-            `box_outside` and `estimated_time` of the frame.
+            `box_outside`, `estimated_time` and `truncated_video` of the frame.
         cut_off: the end of the video that cuts the set off: `start`, `end` or `both`; "" for a whole set.
     """
 
@@ -82,7 +83,7 @@ class VideoRow:
         id: hash of the file's content.
         name: its name in exports.
         path: the file as it was given.
-        status: `ok`, `unlabelled`, `duplicate`, or the kind of damage.
+        status: `ok`, `unlabelled`, `duplicate`, or the kind of damage; a truncated video may have sets.
         reason: what was found.
         notes: what is unusual in a video that was used.
         licence, source: as given.

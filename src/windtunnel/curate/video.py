@@ -54,7 +54,7 @@ class VideoJob:
         def do(item: VideoItem, advance: Advance) -> str:
             part = frame_sets_of(project, item, self.sampling)
             part.write(project, item.name, item.recipe)
-            advance(1, int(part.video.status != "ok"))
+            advance(1, int(not part.video.sets))
             return part.video.status
 
         return do

@@ -21,6 +21,7 @@ from windtunnel.curate.frame_tables import (
     ESTIMATED_TIME,
     IMAGES_FOLDER,
     OUTSIDE_SEGMENT,
+    TRUNCATED_VIDEO,
     SetFrame,
     VideoPart,
     VideoRow,
@@ -91,18 +92,22 @@ def frame_sets_of(project: Project, item: VideoItem, sampling: Sampling) -> Vide
         video = video_times(item.path)
         row = _with_facts(row, video)
         times = np.array([frame.time for frame in video.frames])
-        table = None if item.segments is None else labels_of_frames(item.segments, times)
+        truncated = bool(video.truncated)
+        table = None if item.segments is None else labels_of_frames(item.segments, times, truncated=truncated)
         if table is not None and not table:
             reason = (
                 "no segment of the table is in the video" if item.segments else "the table has no row for it"
             )
             return VideoPart(dataclasses.replace(row, status="unlabelled", reason=reason))
-        windows = sample_windows(times, table, sampling, item.id)
+        windows = sample_windows(times, table, sampling, item.id, truncated=truncated)
         frames = _stored_frames(project, item, video, windows, table)
     except VideoError as error:
         return VideoPart(dataclasses.replace(row, status=error.status, reason=error.reason))
     notes = list(video.notes)
-    if len(windows) < sampling.anchors:
+    if truncated:
+        made = f"{counted(len(windows), 'set')} from the {counted(len(times), 'frame')} before"
+        row = dataclasses.replace(row, status="truncated", reason=f"{video.truncated}; {made}")
+    elif len(windows) < sampling.anchors:
         notes.append(f"{len(windows)} of {counted(sampling.anchors, 'anchor')} fit at this distance")
     return VideoPart(dataclasses.replace(row, sets=len(windows), notes="; ".join(notes)), tuple(frames))
 
@@ -216,6 +221,8 @@ def _row(
         flags.append(BOX_OUTSIDE)
     if frame.estimated:
         flags.append(ESTIMATED_TIME)
+    if video.truncated:
+        flags.append(TRUNCATED_VIDEO)
     return SetFrame(
         set=f"{item.video_name}/{window.anchor:06d}",
         video=item.id,

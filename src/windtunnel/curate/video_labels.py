@@ -18,6 +18,8 @@ from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
 BOX_COLUMNS = ("x1", "y1", "x2", "y2")
 ORIGIN_COLUMNS = {"licence": ("licence", "license"), "source": ("source",)}
+# A moment at most this many seconds after the last frame labels that frame.
+MOMENT_AFTER_END = 1.0
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 # A box in pixels of the upright frame: label, left, top, right, bottom.
@@ -189,12 +191,20 @@ def _box(row: Mapping[str, Any], labels: tuple[str, ...], where: str) -> Box | N
     return labels[0], x1, y1, x2, y2
 
 
-def labels_of_frames(segments: Iterable[Segment], times: NDArray[np.float64]) -> dict[int, FrameLabels]:
-    """The labels of every labelled frame, by its index; `times` are the frames' times in seconds."""
+def labels_of_frames(
+    segments: Iterable[Segment], times: NDArray[np.float64], *, truncated: bool = False
+) -> dict[int, FrameLabels]:
+    """The labels of every labelled frame, by its index.
+
+    Args:
+        segments: the video's rows of the table.
+        times: the frames' times in seconds.
+        truncated: whether frames are missing after the last one: a moment after it labels none of these.
+    """
     labels: dict[int, set[str]] = {}
     boxes: dict[int, set[Box]] = {}
     for segment in segments:
-        for index in _frames_in(segment, times):
+        for index in _frames_in(segment, times, 0.0 if truncated else MOMENT_AFTER_END):
             labels.setdefault(index, set()).update(segment.labels)
             if segment.box:
                 boxes.setdefault(index, set()).add(segment.box)
@@ -204,9 +214,9 @@ def labels_of_frames(segments: Iterable[Segment], times: NDArray[np.float64]) ->
     }
 
 
-def _frames_in(segment: Segment, times: NDArray[np.float64]) -> range:
+def _frames_in(segment: Segment, times: NDArray[np.float64], after_end: float) -> range:
     if segment.start is not None and segment.start == segment.end:
-        if segment.start > times[-1] + 1:  # after the end of the video
+        if segment.start > times[-1] + after_end:
             return range(0)
         nearest = nearest_frame(times, np.array([segment.start]))[0]
         return range(int(nearest), int(nearest) + 1)

@@ -19,6 +19,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import load_av
+from windtunnel.imaging.container_sizes import missing_bytes
 from windtunnel.imaging.frame_times import FrameTime, frame_times
 from windtunnel.imaging.header import MIN_SIDE_PX
 
@@ -81,15 +82,16 @@ class VideoFacts:
 
 @dataclass(frozen=True)
 class VideoTimes:
-    """A whole video: its facts and the time of every frame.
+    """A video: its facts and the time of every frame.
 
     Attributes:
         facts: of the container and the stream.
-        frames: every frame in the order of presentation.
+        frames: every frame in the order of presentation; of a truncated video, those before its end.
         matrix: colour matrix of the first frame; "" if not declared.
         colour_range: `limited` or `full`; "" if not declared.
         rotation: clockwise rotation in degrees that makes frames upright; it is applied.
         notes: what is unusual.
+        truncated: what is missing at the end; "" for a whole video.
     """
 
     facts: VideoFacts
@@ -98,27 +100,39 @@ class VideoTimes:
     colour_range: str
     rotation: int
     notes: tuple[str, ...]
+    truncated: str = ""
 
 
 def video_times(path: Path) -> VideoTimes:
     """Decode a whole video and return the time of every frame; no frame is kept.
 
+    Of a truncated video these are the frames that the decoder returned before the end of the file. What it
+    returns afterwards may have gaps, because frames are stored in another order than they are shown.
+
     Raises:
-        VideoError: there is no video, or a part of it is damaged or missing.
+        VideoError: there is no video, a part of it is damaged, or no frame is before the end of the file.
     """
     with _opened(path) as video:
         stamps: list[tuple[int | None, int | None]] = []
         first: _FirstFrame | None = None
-        for frame in video.frames():
-            if frame.is_corrupt:
-                raise VideoError("corrupt", f"frame {len(stamps)} is damaged")
-            if len(stamps) == MAX_FRAMES:
-                raise VideoError("too_large", f"more than {MAX_FRAMES:,} frames")
-            stamps.append((frame.pts, frame.dts))
-            first = first or _FirstFrame.of(frame)
-        if first is None:
-            raise VideoError("no_frames", "the video stream has no frames")
-        video.check_complete()
+        before_end, truncated = 0, ""
+        try:
+            for frame in video.frames():
+                if frame.is_corrupt:
+                    raise VideoError("corrupt", f"frame {len(stamps)} is damaged")
+                if len(stamps) == MAX_FRAMES:
+                    raise VideoError("too_large", f"more than {MAX_FRAMES:,} frames")
+                stamps.append((frame.pts, frame.dts))
+                first = first or _FirstFrame.of(frame)
+                before_end = before_end if video.at_end else len(stamps)
+            if first is None:
+                raise VideoError("no_frames", "the video stream has no frames")
+            video.check_complete()
+        except VideoError as error:
+            if error.status != "truncated" or first is None or not before_end:
+                raise
+            truncated = error.reason
+            del stamps[before_end:]
         frames = frame_times(stamps, video.time_base, video.start, video.rate)
         estimated = sum(frame.estimated for frame in frames)
         notes = list(first.notes)
@@ -129,7 +143,9 @@ def video_times(path: Path) -> VideoTimes:
         if video.video_streams > 1:
             notes.append(f"stream {video.stream.index} of {video.video_streams} video streams")
         facts = video.facts(first.width, first.height)
-    return VideoTimes(facts, tuple(frames), first.matrix, first.colour_range, first.rotation, tuple(notes))
+    return VideoTimes(
+        facts, tuple(frames), first.matrix, first.colour_range, first.rotation, tuple(notes), truncated
+    )
 
 
 def decode_frames(path: Path, wanted: Sequence[int]) -> Iterator[tuple[int, Image]]:
@@ -222,16 +238,18 @@ def _check_size(width: int, height: int) -> None:
 
 
 class _Video:
-    """An open video: its best stream, and how far all streams were read."""
+    """An open video: its best stream, and how far all streams were read.
 
-    def __init__(self, container: Any, av: Any) -> None:
-        self._container, self._av = container, av
+    Attributes:
+        at_end: whether the file was read to its end, and the decoder returns what it has kept.
+    """
+
+    def __init__(self, container: Any, av: Any, missing: int) -> None:
+        self._container, self._av, self._missing_bytes = container, av, missing
         streams = [stream for stream in container.streams.video if not _is_cover(stream)]
         kinds = sorted({stream.type for stream in container.streams})
         if not kinds:
             raise VideoError("no_frames", "the file has no stream and no frames")
-        if kinds == ["data"]:
-            raise VideoError("truncated", "the file has no index of its streams; its end is missing")
         if not streams:
             raise VideoError("no_video", f"the file has no video, only {', '.join(kinds)}")
         best = container.streams.best("video")
@@ -253,6 +271,7 @@ class _Video:
         self._layout: tuple[object, ...] = ()
         self._packets = 0
         self._end = Fraction(0)
+        self.at_end = False
 
     def frames(self) -> Iterator[Any]:
         """Every frame in the order of presentation."""
@@ -265,6 +284,7 @@ class _Video:
                 if packet.stream.index != self.stream.index:
                     continue
                 self._packets += bool(packet.size)
+                self.at_end = not packet.size
                 if packet.is_corrupt:
                     raise VideoError(*self._damage(f"a damaged packet after {counted(count, 'frame')}"))
                 for frame in packet.decode():
@@ -309,29 +329,29 @@ class _Video:
             rest = sum(1 for packet in self._demuxed() if packet.size)
         except self._av.FFmpegError:
             rest = 0
-        declared = self._declared_frames()
-        at_end = not rest and declared and self._packets < declared
-        return ("truncated", f"{reason}; {declared} are declared") if at_end else ("corrupt", reason)
-
-    def _declared_frames(self) -> int:
-        counts = COUNTED_CONTAINER in self._container.format.name
-        return int(self.stream.frames) if counts else 0
+        missing = "" if rest else self._missing()
+        return ("truncated", f"{reason}; {missing}") if missing else ("corrupt", reason)
 
     def check_complete(self) -> None:
         """Refuse a file that ends before its container says."""
-        declared = self._declared_frames()
+        if missing := self._missing():
+            raise VideoError("truncated", missing)
+
+    def _missing(self) -> str:
+        """What the container declares and the file does not have; "" if nothing is known to be missing."""
+        counts = COUNTED_CONTAINER in self._container.format.name
+        declared = int(self.stream.frames) if counts else 0
         if self._packets < declared:
-            raise VideoError(
-                "truncated", f"{self._packets} of {declared} frames are in the file; the rest is missing"
-            )
+            return f"{self._packets} of {declared} frames are in the file"
+        if self._missing_bytes:
+            return _bytes_text(self._missing_bytes)
         duration = self._container.duration
         if declared or not duration:
-            return
+            return ""
         end = Fraction(duration, MICROSECONDS) + (self.start or 0)
         if end - self._end > MISSING_FRAMES / self.rate:
-            raise VideoError(
-                "truncated", f"the file ends at {float(self._end):.3f} s of {float(end):.3f} s declared"
-            )
+            return f"the file ends at {float(self._end):.3f} s of {float(end):.3f} s declared"
+        return ""
 
     def facts(self, width: int, height: int) -> VideoFacts:
         """The facts of the stream; the size is that of upright frames."""
@@ -355,15 +375,27 @@ def _opened(path: Path) -> Iterator[_Video]:
     if path.is_file() and not path.stat().st_size:
         raise VideoError("unreadable", "the file is empty")
     options = {"protocol_whitelist": "", "format_whitelist": CONTAINERS}
+    missing = 0
     try:
+        missing = missing_bytes(path)
         with path.open("rb") as file, av.open(file, options=options, metadata_errors="replace") as container:
-            yield _Video(container, av)
+            yield _Video(container, av, missing)
     except av.FFmpegError as error:
+        if missing:
+            raise VideoError("truncated", f"{_bytes_text(missing)}: {error.strerror}") from error
         raise VideoError(
             "unreadable", f"no known video container, or a damaged one: {error.strerror}"
         ) from error
     except OSError as error:
         raise VideoError("unreadable", f"{error.strerror or error}") from error
+    except VideoError as error:
+        if missing and error.status in ("no_frames", "no_video"):
+            raise VideoError("truncated", f"{_bytes_text(missing)}: {error.reason}") from error
+        raise
+
+
+def _bytes_text(missing: int) -> str:
+    return f"{missing:,} bytes are missing at the end of the file"
 
 
 def _is_cover(stream: Any) -> bool:

@@ -17,7 +17,7 @@ from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.options.video import VideoOptions
 
-# Videos that cannot be used and are printed.
+# Videos with damage or without sets that are printed.
 ROWS_SHOWN = 20
 
 
@@ -102,8 +102,8 @@ def export_lines(exported: api.FrameSetExport) -> list[tuple[str, str]]:
 
 
 def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport | None) -> None:
-    unused = [video for video in made.videos if video.status != "ok"]
-    used = len(made.videos) - len(unused)
+    damaged = [video for video in made.videos if video.status != "ok"]
+    used = sum(video.sets > 0 for video in made.videos)
     flags = ", ".join(f"{name} {count:,}" for name, count in made.flags.items())
     lines = [
         ("project", str(made.project)),
@@ -115,11 +115,11 @@ def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport |
     if exported is not None:
         lines += export_lines(exported)
     print_lines(console, lines)
-    if unused:
+    if damaged:
         print_table(
             console,
             ["video", "status", "reason"],
-            [[video.path, video.status, video.reason] for video in unused[:ROWS_SHOWN]],
+            [[video.path, video.status, video.reason] for video in damaged[:ROWS_SHOWN]],
         )
-        if len(unused) > ROWS_SHOWN:
-            console.print(f"and {len(unused) - ROWS_SHOWN} more (--json)")
+        if len(damaged) > ROWS_SHOWN:
+            console.print(f"and {len(damaged) - ROWS_SHOWN} more (--json)")
