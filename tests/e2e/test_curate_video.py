@@ -166,7 +166,31 @@ def test_bad_videos_are_rows_and_the_step_continues(tmp_path: Path, windtunnel_c
     status = {Path(video["path"]).name: video["status"] for video in made["videos"]}
     assert status == expected | {"good.mkv": "ok", "twin.mkv": "duplicate"}
     assert all(video["reason"] for video in made["videos"] if video["status"] != "ok")
-    assert made["sets"] == 1
+    used = {Path(video["path"]).name for video in made["videos"] if video["sets"]}
+    assert used == {"good.mkv", "cut.mkv", "cut_frames.mp4"}
+
+
+def test_sets_before_the_end_of_a_truncated_video_are_made_and_flagged(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    written = numbered_frames(60)
+    whole = write_clip(tmp_path / "a.mkv", written).read_bytes()
+    (tmp_path / "a.mkv").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "b.mkv").write_bytes(whole[: len(whole) // 10])
+    rows = [{"video": name, "start": 0, "end": 3, "label": "cat"} for name in ("a.mkv", "b.mkv")]
+    # The moment is after the end; the frame nearest to it must not get its label.
+    table(tmp_path / "labels.csv", *rows, {"video": "a.mkv", "start": 1.5, "end": "", "label": "dog"})
+    options = ("--labels", "labels.csv", "--anchors", 9, "--gap", 0, "--frames", 10, "--out", "set")
+    made = curate(windtunnel_command, "a.mkv", "b.mkv", *options)
+    first, second = made["videos"]
+    assert (first["status"], second["status"], second["sets"]) == ("truncated", "truncated", 0)
+    assert 20 < first["frames"] < 40 and "missing at the end of the file" in first["reason"]
+    assert 1 <= first["sets"] == made["sets"] <= first["frames"] - 10
+    for row in frames_of(tmp_path / "p"):
+        assert "truncated_video" in row["flags"] and row["index"] < first["frames"]
+        assert row["cut_off"] in ("", "start") and row["labels"] == ["cat"]
+        assert np.array_equal(pixels(tmp_path / "p" / row["file"]), written[row["index"]])
+    assert "truncated_video" in (tmp_path / "set" / "datasheet.html").read_text()
 
 
 def test_names_of_videos_do_not_become_paths(tmp_path: Path, windtunnel_command: Command) -> None:

@@ -55,8 +55,8 @@ def _element_size(file: BinaryIO) -> int | None:
 
 
 def _boxes_size(file: BinaryIO, size: int) -> int:
-    """The end of the last needed box at the top level of an MP4 file; 0 if a box cannot be read."""
-    place = 0
+    """The end of a needed box at the top level of an MP4 file that reaches beyond the file; 0 without one."""
+    place, frames = 0, False
     for _ in range(MAX_BOXES):
         file.seek(place)
         header = file.read(16)
@@ -69,5 +69,6 @@ def _boxes_size(file: BinaryIO, size: int) -> int:
             break
         place += length
         if place > size:
-            return place if kind in NEEDED_BOXES else 0
+            return place if kind in NEEDED_BOXES or not frames else 0
+        frames = frames or kind == b"mdat"
     return 0

@@ -133,6 +133,9 @@ def video_times(path: Path) -> VideoTimes:
                 raise
             truncated = error.reason
             del stamps[before_end:]
+        places = video.decoding_times
+        if places and (len(places) == len(stamps) or (truncated and len(places) > len(stamps))):
+            stamps = [(place, place) for place in places[: len(stamps)]]
         frames = frame_times(stamps, video.time_base, video.start, video.rate)
         estimated = sum(frame.estimated for frame in frames)
         notes = list(first.notes)
@@ -242,6 +245,8 @@ class _Video:
 
     Attributes:
         at_end: whether the file was read to its end, and the decoder returns what it has kept.
+        decoding_times: timestamps of all packets, if the container states no times of presentation. Every
+            packet of AVI has one frame and lasts as long as any other, so frame n is shown at time n.
     """
 
     def __init__(self, container: Any, av: Any, missing: int) -> None:
@@ -272,6 +277,7 @@ class _Video:
         self._packets = 0
         self._end = Fraction(0)
         self.at_end = False
+        self.decoding_times: list[int] = []
 
     def frames(self) -> Iterator[Any]:
         """Every frame in the order of presentation."""
@@ -285,6 +291,8 @@ class _Video:
                     continue
                 self._packets += bool(packet.size)
                 self.at_end = not packet.size
+                if packet.size and packet.dts is not None and self._container.format.name == "avi":
+                    self.decoding_times.append(packet.dts)
                 if packet.is_corrupt:
                     raise VideoError(*self._damage(f"a damaged packet after {counted(count, 'frame')}"))
                 for frame in packet.decode():
@@ -389,7 +397,7 @@ def _opened(path: Path) -> Iterator[_Video]:
     except OSError as error:
         raise VideoError("unreadable", f"{error.strerror or error}") from error
     except VideoError as error:
-        if missing and error.status in ("no_frames", "no_video"):
+        if missing and error.status in ("unreadable", "no_frames", "no_video"):
             raise VideoError("truncated", f"{_bytes_text(missing)}: {error.reason}") from error
         raise
 
