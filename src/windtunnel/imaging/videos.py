@@ -6,7 +6,6 @@ is in memory at a time, besides those that the decoder keeps.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import load_av
 from windtunnel.imaging.container_sizes import missing_bytes
+from windtunnel.imaging.display_matrix import display_matrix, is_right_angle, oriented, rotation_of
 from windtunnel.imaging.frame_times import FrameTime, frame_times
 from windtunnel.imaging.header import MIN_SIDE_PX
 
@@ -160,49 +158,11 @@ def decode_frames(path: Path, wanted: Sequence[int]) -> Iterator[tuple[int, Imag
         place = 0
         for index, frame in enumerate(video.frames()):
             if index == indices[place]:
-                yield index, _oriented(video.rgb(frame), display_matrix(frame))
+                yield index, oriented(video.rgb(frame), display_matrix(frame))
                 place += 1
                 if place == len(indices):
                     return
     raise VideoError("corrupt", f"frame {indices[place]} was not decoded again")
-
-
-def display_matrix(frame: Any) -> tuple[int, int, int, int] | None:
-    """The upper left part (a, b, c, d) of a frame's display matrix; None without one.
-
-    A pixel at (x, y) is shown at (a x + c y, b x + d y), up to a shift.
-    """
-    for side_data in frame.side_data:
-        if side_data.type.name == "DISPLAYMATRIX":
-            a, b, _, c, d, *_ = struct.unpack("=9i", bytes(side_data))
-            return a, b, c, d
-    return None
-
-
-def _oriented(image: Image, matrix: tuple[int, int, int, int] | None) -> Image:
-    """An image turned and mirrored by its display matrix; only by multiples of 90 degrees."""
-    if matrix is None or not _is_right_angle(matrix):
-        return image
-    a, b, c, d = matrix
-    if a and d:
-        return np.ascontiguousarray(image[:: 1 if d > 0 else -1, :: 1 if a > 0 else -1])
-    turned = image.transpose(1, 0, 2)
-    return np.ascontiguousarray(turned[:: 1 if b > 0 else -1, :: 1 if c > 0 else -1])
-
-
-def _is_right_angle(matrix: tuple[int, int, int, int]) -> bool:
-    a, b, c, d = matrix
-    return bool((a and d and not (b or c)) or (b and c and not (a or d)))
-
-
-def _rotation(matrix: tuple[int, int, int, int] | None) -> int:
-    """The clockwise rotation of a display matrix in degrees: 0, 90, 180 or 270."""
-    if matrix is None or not _is_right_angle(matrix):
-        return 0
-    a, b, _c, _d = matrix
-    if a:
-        return 0 if a > 0 else 180
-    return 90 if b > 0 else 270
 
 
 @dataclass(frozen=True)
@@ -219,16 +179,16 @@ class _FirstFrame:
     @classmethod
     def of(cls, frame: Any) -> _FirstFrame:
         matrix = display_matrix(frame)
-        turned = matrix is not None and _is_right_angle(matrix) and not matrix[0]
+        turned = matrix is not None and is_right_angle(matrix) and not matrix[0]
         width, height = (frame.height, frame.width) if turned else (frame.width, frame.height)
         _check_size(width, height)
-        odd = matrix is not None and not _is_right_angle(matrix)
+        odd = matrix is not None and not is_right_angle(matrix)
         return cls(
             width,
             height,
             MATRICES.get(int(frame.colorspace), ""),
             RANGES.get(int(frame.color_range), ""),
-            _rotation(matrix),
+            rotation_of(matrix),
             ("the rotation is not a multiple of 90 degrees and is not applied",) if odd else (),
         )
 
