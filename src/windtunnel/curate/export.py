@@ -5,7 +5,6 @@ The set is a function of the project's files, the verdicts and the options: repe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,7 +23,14 @@ from windtunnel.core.records import FilterModelInfo, OwnSet
 from windtunnel.core.wording import listed
 from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
 from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
-from windtunnel.curate.set_files import csv_text, declaration_text, folder_names
+from windtunnel.curate.set_files import (
+    csv_text,
+    declaration_text,
+    folder_names,
+    set_name,
+    sources_text,
+    votes_text,
+)
 from windtunnel.curate.verdicts import Verdict, read_verdicts
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
@@ -32,8 +38,6 @@ from windtunnel.options.export import ExportOptions
 from windtunnel.store.parquet import parquet_bytes
 
 OOD_STEP = "ood"
-# Sources that the declaration names.
-SOURCES_NAMED = 5
 # The sets that an exported set extends, by role.
 BASES = {"shifted": "natural", "out": "ood"}
 
@@ -229,8 +233,6 @@ def _declaration(
 ) -> OwnSet:
     reviewed = options.reviewed is not None
     masked = step in steps and bool(_names(steps[step].recipe.get("classes")))
-    words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
-    name = "-".join([*words, *([step] if step else []), *([] if reviewed else ["unreviewed"])])
     title = f"{project.recipe.name}{f', {step}' if step else ''}{'' if reviewed else ', without review'}"
     models = filter_models(steps[step]) if step in steps else ()
     notes = list(options.notes)
@@ -239,12 +241,11 @@ def _declaration(
         notes.append(f"Chosen by the predictions of {names}: it is not a random sample of images.")
     if not reviewed:
         notes.append("Without review: no person has confirmed the labels.")
-    sources = sorted({row.source for row in chosen if row.source})
     own = OwnSet(
-        name=options.name or name[:80],
+        name=options.name or set_name(project.recipe.name, step, "" if reviewed else "unreviewed"),
         extends=BASES[role],
         title=options.title or title,
-        source=listed(sources, SOURCES_NAMED) if sources else "",
+        source=sources_text(row.source for row in chosen),
         filter_models=models,
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
@@ -316,7 +317,7 @@ def _manifest(made: ExportedSet) -> pa.Table:
             "stage": [row.stage for row in made.rows],
             "stage_reason": [row.stage_reason for row in made.rows],
             "verdict": [_verdict_text(row.verdict) for row in made.rows],
-            "votes": ["; ".join(f"{name}: {vote}" for name, vote in of.items()) for of in votes],
+            "votes": [votes_text(of_candidate) for of_candidate in votes],
             "review_notes": ["; ".join(row.verdict.notes) if row.verdict else "" for row in made.rows],
         }
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import OwnSet
-from windtunnel.core.wording import counted, listed
+from windtunnel.core.wording import counted
 from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
 from windtunnel.curate.frame_boxes import boxes_content
 from windtunnel.curate.frame_tables import (
@@ -42,7 +41,8 @@ from windtunnel.curate.frame_tables import (
 )
 from windtunnel.curate.frame_verdicts import EXPORTED, FrameVerdicts, read_frame_verdicts
 from windtunnel.curate.project import Project, counts
-from windtunnel.curate.set_files import csv_text, declaration_text
+from windtunnel.curate.set_files import csv_text, declaration_text, set_name, sources_text, votes_text
+from windtunnel.curate.verdicts import ACCEPT, REJECT
 from windtunnel.data import content_hash
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
@@ -54,8 +54,8 @@ BASE = "pm-k"
 FRAME_FOLDER = "val"
 BOXES = "metadata/boxes.json"
 VIDEOS = "videos.csv"
-# Sources that the declaration names.
-SOURCES_NAMED = 5
+# Verdicts in the manifest, as of other sets.
+VERDICTS = {ACCEPT: "accepted", REJECT: "rejected", "": ""}
 
 
 @dataclass(frozen=True)
@@ -225,13 +225,11 @@ def _declaration(project: Project, options: ExportOptions, exported: Sequence[Fr
     notes = list(options.notes)
     if not reviewed:
         notes.append("Without review: labels of neighbours are copied from their anchors.")
-    words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
-    sources = sorted({row.video.source for row in exported if row.video.source})
     own = OwnSet(
-        name=options.name or "-".join([*words, "frames", *([] if reviewed else ["unreviewed"])])[:80],
+        name=options.name or set_name(project.recipe.name, "frames", "" if reviewed else "unreviewed"),
         extends=BASE,
         title=options.title or f"{project.recipe.name}, frame sets{'' if reviewed else ', without review'}",
-        source=listed(sources, SOURCES_NAMED) if sources else "",
+        source=sources_text(row.video.source for row in exported),
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
     )
@@ -301,9 +299,9 @@ def _manifest(made: FrameSetExport) -> pa.Table:
             "video_file": [Path(row.video.path).name for row in made.rows],
             "source": [row.video.source for row in made.rows],
             "licence": [row.video.licence for row in made.rows],
-            "verdict": [row.verdict for row in made.rows],
-            "votes": [_texts(row.votes) for row in made.rows],
-            "review_notes": [_texts(row.notes) for row in made.rows],
+            "verdict": [VERDICTS[row.verdict] for row in made.rows],
+            "votes": [votes_text(row.votes) for row in made.rows],
+            "review_notes": [votes_text(row.notes) for row in made.rows],
         }
     )
 
@@ -316,10 +314,6 @@ def _cell(value: Any) -> Any:
 def _cell_type(name: str) -> pa.DataType:
     type_ = FRAME_SCHEMA.field(name).type
     return pa.string() if pa.types.is_list(type_) else type_
-
-
-def _texts(by_reviewer: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {text}" for name, text in sorted(by_reviewer.items()) if text)
 
 
 def _videos(made: FrameSetExport) -> pa.Table:

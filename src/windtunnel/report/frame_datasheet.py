@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from windtunnel.core.wording import counted
 from windtunnel.curate.export_folder import CHECKSUMS, MANIFEST
 from windtunnel.curate.frame_set_export import BOXES, VIDEOS, FrameSetExport
@@ -29,7 +31,7 @@ def render_frame_datasheet(made: FrameSetExport) -> str:
     """The HTML page of exported frame sets."""
     rows = made.exported
     anchors = [row for row in rows if not row.frame.offset]
-    sizes = counts(row.frame.set for row in rows).values()
+    sizes = Counter(counts(row.frame.set for row in rows).values())
     return render_page(
         "frame_datasheet.html.j2",
         {},
@@ -42,7 +44,7 @@ def render_frame_datasheet(made: FrameSetExport) -> str:
         classes=count_table(
             counts(class_name(label) for row in anchors for label in row.frame.labels).items()
         ),
-        sizes=count_table(sorted(counts(f"{size:,}" for size in sizes).items())),
+        sizes=count_table((f"{size:,}", count) for size, count in sorted(sizes.items())),
         cut_off=count_table(counts(CUT_OFF[row.frame.cut_off] for row in anchors).items()),
         flags=count_table(counts(flag for row in rows for flag in row.frame.flags or ("none",)).items()),
         videos=_videos(made),
