@@ -396,6 +396,16 @@ def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(
     page.close()
 
 
+def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:
+    ada = join()
+    ada.page.wait_for_selector("ul.tasks")
+    ada.page.click("#sign-out")
+    ada.page.wait_for_selector("#failed:not([hidden])")
+    assert ada.context.request.get(f"{server.address}/api/tasks").status == 401
+    ada.page.goto(ada.link)
+    ada.page.wait_for_selector("ul.tasks h2")
+
+
 def test_labels_and_titles_from_outside_stay_text(server: ReviewServer, join: Join) -> None:
     task = server.add_task("pairs", server.pairs(2, HOSTILE), title=HOSTILE, instructions=HOSTILE)
     ada = join()

@@ -161,9 +161,7 @@ def shown(engine: Engine) -> str:
 def _sqlite(project: Path, *, create: bool) -> Engine:
     file = project / DATABASE_FILE
     if not file.is_file() and not create:
-        raise UserError(
-            f"{project} has no review; create one with windtunnel review create {project} TASK --kind KIND."
-        )
+        raise UserError(f"{project} has no review; windtunnel review create makes one.")
     file.parent.mkdir(exist_ok=True)
     engine = create_engine(
         f"sqlite:///{file.resolve()}",

@@ -30,7 +30,7 @@ def add_person(connection: Connection, name: str, role: str) -> tuple[Person, st
         raise UserError(f"The role is '{role}'; give {' or '.join(PERSON_ROLES)}.")
     if connection.execute(select(people.c.id).where(people.c.name == name)).first():
         raise UserError(
-            f"There is a person {name} already; windtunnel review people --renew makes a new link."
+            f"There is a person {name} already; choose another name, or renew the link of this person."
         )
     token = secrets.token_urlsafe(SECRET_BYTES)
     row = {"code": secrets.token_hex(6), "name": name, "role": role, "created": now_ms()}

@@ -1,7 +1,7 @@
 // What every page of a signed-in person needs: who it is, the outbox, and its state in the bar.
 import {byId, element, fill} from "./dom.js";
 import {Outbox} from "./outbox.js";
-import {get, SignedOut} from "./requests.js";
+import {get, post, SignedOut} from "./requests.js";
 import {showSaveState} from "./save_state.js";
 import {Storage} from "./storage.js";
 
@@ -13,6 +13,7 @@ export async function openSession() {
   const storage = await Storage.open(`windtunnel review ${person.person}`);
   const outbox = new Outbox(storage, "/api/events");
   if (byId("person")) byId("person").textContent = person.name;
+  byId("sign-out")?.addEventListener("click", () => signOut(outbox));
   showSaveState(outbox);
   await outbox.start();
   // What earlier pages left is sent first, so that the server's counts include it; a slow server is not waited for.
@@ -20,6 +21,14 @@ export async function openSession() {
     setTimeout(resolve, PATIENCE_MS);
   })]);
   return {person, storage, outbox};
+}
+
+/** End the session; verdicts that are not sent stay in this browser until the link is opened again. */
+async function signOut(outbox) {
+  const warning = "Some verdicts are not sent yet. They stay in this browser until you open your link here again. Sign out?";
+  if (outbox.waiting && !confirm(warning)) return;
+  await post("/api/session/end", {}).catch(() => null);
+  location.replace("/join");
 }
 
 /** Show an error that stops the page. */
