@@ -48,6 +48,9 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.install
 	$(BIN)/python benchmarks/cpu_stages.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/filtration.py
+	$(BIN)/python benchmarks/review_size.py
+	$(BIN)/python benchmarks/review_load.py
+	$(BIN)/python benchmarks/review_load.py --database postgresql
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
