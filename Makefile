@@ -41,13 +41,16 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.install
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/two_cores.py $(if $(MODEL),--model $(MODEL))
-	$(BIN)/python benchmarks/two_cores.py --width 120
+	$(BIN)/python benchmarks/two_cores.py --width 120 --images 32
 	$(BIN)/python benchmarks/feed_rate.py
 	$(BIN)/python benchmarks/several_models.py
 	$(BIN)/python benchmarks/executors.py
 	$(BIN)/python benchmarks/cpu_stages.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/filtration.py
+	$(BIN)/python benchmarks/review_size.py
+	$(BIN)/python benchmarks/review_load.py
+	$(BIN)/python benchmarks/review_load.py --database postgresql
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

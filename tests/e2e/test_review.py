@@ -40,6 +40,7 @@ def error_of(folder: Path, out: Path) -> dict[str, float]:
     declared = out.parent / "model.toml"
     declared.write_text('preset = "imagenet"\n')
     run = windtunnel.run(BrightestChannel(), folder, preprocess=declared, labels_are_outputs=True, out=out)
+    run.report()
     return {f"{score.metric} {score.condition}": score.value for score in run.scores()}
 
 
@@ -269,6 +270,7 @@ def test_people_classify_blind_and_label_anchors(tmp_path: Path, windtunnel_comm
                 row.item.code: row.item.labels[0]
                 for row in review.judged_items(task, ("work", "practice", "check"))
             }
+            mistaken = next(review.judged_items(task)).item.code
         for name in ("Ann", "Bob"):
             cookie = running.sign_in(name)
             _, practice, _ = running.get("/api/tasks/blind/practice", cookie)
@@ -285,8 +287,8 @@ def test_people_classify_blind_and_label_anchors(tmp_path: Path, windtunnel_comm
             _, queue, _ = running.get("/api/tasks/blind/items?count=50", cookie)
             assert len(queue["items"]) == 10  # the hidden check looks like the others
             assert {tuple(row["labels"]) for row in queue["items"]} == {()}
-            for place, row in enumerate(queue["items"]):
-                wrong = name == "Bob" and place == 0
+            for row in queue["items"]:
+                wrong = name == "Bob" and row["item"] == mistaken
                 label = next(one for one in CLASSES if (one == answers[row["item"]]) != wrong)
                 body = self_made | {"event": str(uuid.uuid4()), "item": row["item"]}
                 body |= {"verdict": {"label": label}}
@@ -299,7 +301,12 @@ def test_people_classify_blind_and_label_anchors(tmp_path: Path, windtunnel_comm
     assert accuracy["Ann", "classes"]["accuracy"]["low"] == pytest.approx(0.025 ** (1 / 9))
     assert accuracy["Ann", "checks"]["correct"] == 1
     exported = done(windtunnel_command, "review", "export", folder, "blind", "--out", tmp_path / "blind")
-    assert "Human accuracy" in exported["notes"][0]
+    (note,) = exported["notes"]
+    assert note.startswith("Human accuracy 88.9 % (")  # Bob is wrong once: eight of nine have a majority
+    humans = ("--reviewed", tmp_path / "blind" / "verdicts.csv", "--note", note)
+    done(windtunnel_command, "curate", "export", folder, "--out", tmp_path / "humans", *humans)
+    error_of(tmp_path / "humans", tmp_path / "run")
+    assert note in (tmp_path / "run" / "report.md").read_text()
     done(windtunnel_command, "review", "export", folder, "anchors", "--out", tmp_path / "anchors")
     table = tmp_path / "anchors" / "verdicts.csv"
     assert {row["labels"] for row in rows_of(table)} == {"cat;dog", "dog", "dog;fox"}
