@@ -125,6 +125,7 @@ class Person:
         self.page = self.open_page()
         self.page.goto(link)
         self.page.wait_for_url(lambda url: "/join" not in url)
+        self.page.wait_for_selector("#tasks:not([aria-busy])")
 
     def open_page(self) -> Page:
         """Another page of this browser; what goes wrong in it is collected."""

@@ -1,12 +1,20 @@
 // The browser's database of one person: unsent events and the history for undo.
 
 const VERSION = 1;
+const PATIENCE_MS = 8000;
 
 /** The result of an IndexedDB request. */
 function result(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
+  });
+}
+
+/** Fails after a while: a page must not wait for a database that another page blocks. */
+function tooSlow() {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error("This browser's database does not answer. Close other tabs of the review.")), PATIENCE_MS);
   });
 }
 
@@ -25,8 +33,12 @@ export class Storage {
       database.createObjectStore("history", {keyPath: ["task", "position"]});
       database.createObjectStore("settings", {keyPath: "name"});
     };
-    const database = await result(request);
+    const database = await Promise.race([result(request), tooSlow()]);
     database.onversionchange = () => database.close();
+    // A page that is left keeps nothing open; writes that have begun are finished. If the browser shows the page
+    // again from its cache, it starts anew.
+    addEventListener("pagehide", () => database.close());
+    addEventListener("pageshow", (event) => event.persisted && location.reload());
     return new Storage(database);
   }
 
