@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.filtering import audit_csv as audit_csv
     from windtunnel.api.filtering import candidate_audit as candidate_audit
     from windtunnel.api.filtering import filter_hard as filter_hard
     from windtunnel.api.filtering import measure_transfer as measure_transfer
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from windtunnel.api.units import warmup as warmup
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
+    from windtunnel.curate.project import FinishedStep as FinishedStep
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
     from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
@@ -146,6 +148,7 @@ _NAMES = {
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": (
+        "audit_csv",
         "candidate_audit",
         "filter_hard",
         "measure_transfer",
@@ -187,6 +190,7 @@ _NAMES = {
     ),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
+    "windtunnel.curate.project": ("FinishedStep",),
     "windtunnel.curate.status": ("ProjectStatus",),
     "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),

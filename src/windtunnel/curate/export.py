@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from windtunnel.core.candidates import SHORTLISTED, Candidate
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import ExportSummary
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.labels import IMAGENET_1K, INDICES
@@ -23,7 +24,7 @@ from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import FilterModelInfo, OwnSet, Record, RecordError, read_record
 from windtunnel.core.wording import listed
-from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
+from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepKind, StepRecord, counts
 from windtunnel.curate.set_files import checksums_text, csv_text, declaration_text, folder_names
 from windtunnel.curate.verdicts import Verdict, read_verdicts
 from windtunnel.data.label_spaces import label_space_of
@@ -33,7 +34,6 @@ from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.parquet import parquet_bytes
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
-STEP = "export"
 PARTS = {
     "project": "project",
     "candidates": "candidates",
@@ -58,6 +58,9 @@ class ExportRecipe(Record, frozen=True):
     audit: str
     verdicts: str
     options: dict[str, Any]
+
+
+EXPORT_STEP = StepKind("export", ExportRecipe, ExportSummary)
 
 
 @dataclass(frozen=True)
@@ -137,11 +140,8 @@ def export(
         with folder.locked():
             _open(folder, recipe)
             _write(project, made, datasheet, progress)
-        project.finish(
-            f"{STEP}-{made.own.name}",
-            recipe.to_json(),
-            {"set": made.own.name, "images": len(made.exported), "outcomes": made.outcomes},
-        )
+        summary = ExportSummary(made.own.name, len(made.exported), made.outcomes)
+        project.finish(EXPORT_STEP.of(made.own.name), recipe, summary)
     return made
 
 
@@ -151,7 +151,11 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
     rows = project.candidates()
     known = {row.id for row in rows if row.status == "ok"}
     verdicts = read_verdicts(options.reviewed, known) if options.reviewed is not None else None
-    steps = {name: record for name, record in project.steps().items() if not name.startswith(f"{STEP}-")}
+    steps = {
+        name: record
+        for name, record in project.steps().items()
+        if not name.startswith(f"{EXPORT_STEP.name}-")
+    }
     role = options.role or ("out" if step == OOD_STEP else "shifted")
     chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
     _check_chosen(project, chosen, role)
