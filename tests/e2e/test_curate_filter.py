@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import signal
 import subprocess
@@ -199,9 +201,39 @@ def test_the_command_line_prints_the_funnel_and_the_audit_of_a_candidate(
     assert windtunnel_command("curate", "show", str(project), "zzz").returncode == 2
 
 
+def test_steps_print_csv_and_log_json(project: Path, tmp_path: Path, windtunnel_command: Command) -> None:
+    file = str(model(tmp_path))
+    hard = "curate", "hard", str(project), "--filter", file, "--workers", "1"
+    printed = windtunnel_command(*hard, "--csv", "--log-json")
+    assert printed.returncode == 0, printed.stderr
+    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(printed.stdout))}
+    stored = audit(project)
+    assert {id_: row["stage"] for id_, row in rows.items()} == {
+        id_: row["stage"] for id_, row in stored.items()
+    }
+    id_ = next(iter(rows))
+    assert rows[id_]["model1_predicted"].split("; ") == stored[id_]["model1_predicted"]
+    events = [json.loads(line)["event"] for line in printed.stderr.splitlines()]
+    assert "progress" in events
+    transfer = "curate", "transfer", str(project), "--held-out", str(shifted(tmp_path)), "--workers", "1"
+    accuracies = list(csv.DictReader(io.StringIO(windtunnel_command(*transfer, "--csv").stdout)))
+    assert {(row["model"], row["group"]) for row in accuracies} == {
+        (name, group) for name in ("held-out", "filter") for group in ("shortlist", "random", "plain_errors")
+    }
+    table = windtunnel_command(*transfer, "--json")
+    assert json.loads(table.stdout)["summary"]["accuracies"][0]["n"] == int(accuracies[0]["n"])
+    for command in (hard, transfer):
+        assert windtunnel_command(*command, "--csv", "--json").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--max-true-confidence", "1.5"), ("--duplicate-bits", "9"), ("--classes", "missing.txt")],
+    [
+        ("--max-true-confidence", "1.5"),
+        ("--duplicate-bits", "9"),
+        ("--duplicate-cosine", "2"),
+        ("--classes", "missing.txt"),
+    ],
 )
 def test_wrong_options_end_with_one_line(
     project: Path, tmp_path: Path, windtunnel_command: Command, option: str, value: str

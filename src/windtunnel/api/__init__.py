@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from windtunnel.api.filtering import audit_csv as audit_csv
     from windtunnel.api.filtering import candidate_audit as candidate_audit
     from windtunnel.api.filtering import filter_hard as filter_hard
+    from windtunnel.api.filtering import fine_tune as fine_tune
     from windtunnel.api.filtering import measure_transfer as measure_transfer
     from windtunnel.api.filtering import select_ood as select_ood
     from windtunnel.api.filtering import write_project_page as write_project_page
@@ -151,6 +152,7 @@ _NAMES = {
         "audit_csv",
         "candidate_audit",
         "filter_hard",
+        "fine_tune",
         "measure_transfer",
         "select_ood",
         "write_project_page",

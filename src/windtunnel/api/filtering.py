@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windtunnel.core.curation_records import (
+    FineTuneRecipe,
+    FineTuneSummary,
     HardRecipe,
     HardSummary,
     OodRecipe,
@@ -17,16 +19,16 @@ from windtunnel.core.curation_records import (
 )
 from windtunnel.core.errors import ImplausibleScores, UserError
 from windtunnel.core.progress import Progress, silent
-from windtunnel.curate import audit_text, hard, ood, transfer
+from windtunnel.curate import audit_text, fine_tuning, hard, ood, transfer
 from windtunnel.curate.project import FinishedStep, Project, open_project
 from windtunnel.engine.executors import WorkerOptions, Workers, checked_executor, python_workers
-from windtunnel.options import HardOptions, OodOptions, TransferOptions
+from windtunnel.options import FineTuneOptions, HardOptions, OodOptions, TransferOptions
 from windtunnel.report.curation import render_curation
 from windtunnel.store.atomic_files import write_whole
 from windtunnel.suites.inclusion import include_files
 
-R = TypeVar("R", HardRecipe, OodRecipe, TransferRecipe)
-S = TypeVar("S", HardSummary, OodSummary, TransferSummary)
+R = TypeVar("R", FineTuneRecipe, HardRecipe, OodRecipe, TransferRecipe)
+S = TypeVar("S", FineTuneSummary, HardSummary, OodSummary, TransferSummary)
 
 
 def filter_hard(
@@ -111,6 +113,33 @@ def measure_transfer(
     include_files(options.include)
     opened = open_project(project)
     return _warned(transfer.measure_transfer(opened, models, options, _workers(options, opened), progress))
+
+
+def fine_tune(
+    project: str | Path,
+    model: Any,
+    data: Any,
+    options: FineTuneOptions = FineTuneOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> FinishedStep[FineTuneRecipe, FineTuneSummary]:
+    """Train a model further on the classes of a project, and store it there as an ONNX file.
+
+    Args:
+        project: the project's folder.
+        model: a torch module, or the factory of one (`FILE.py:factory`).
+        data: labelled images, in the forms that `run` takes; those that are candidates are left out.
+        options: classes and settings of the training; see `windtunnel.options.FineTuneOptions`.
+        progress: counts epochs.
+        changes: single options by name, such as `epochs=3`; they override `options`.
+
+    Returns:
+        The step; `summary.model` is the file, relative to the project.
+    """
+    options = options.with_changes(changes)
+    include_files(options.include)
+    return _warned(fine_tuning.fine_tune(open_project(project), model, data, options, progress))
 
 
 def candidate_audit(project: str | Path, candidate: str) -> list[tuple[str, str]]:

@@ -36,9 +36,9 @@ Lines = list[tuple[str, str]]
 
 
 @contextmanager
-def predicting(console: Console) -> Iterator[Bar]:
+def quiet_bar(console: Console, title: str = "predicting candidates") -> Iterator[Bar]:
     """A progress bar; Python's warnings are not shown, since `print_step` prints them."""
-    with Bar(console, "predicting candidates") as bar, warnings.catch_warnings():
+    with Bar(console, title) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleScores)
         yield bar
 
@@ -52,18 +52,17 @@ def refuse_both(*, as_json: bool, as_csv: bool) -> None:
 def print_step(
     console: Console,
     step: api.FinishedStep[Any, Any],
-    csv_text: Callable[[], str],
     lines: Callable[[], Lines],
     *,
     as_json: bool,
-    as_csv: bool,
+    csv_text: Callable[[], str] | None = None,
 ) -> None:
-    """Print a finished step on standard output, and its warnings on the console."""
+    """Print a finished step on standard output, as CSV if it is given, and its warnings on the console."""
     if step.summary.warnings:
         print_lines(console, [("WARNING", text) for text in step.summary.warnings])
     if as_json:
         print_json(step.to_json())
-    elif as_csv:
+    elif csv_text is not None:
         click.echo(csv_text(), nl=False)
     else:
         print_lines(Console(), lines())

@@ -80,6 +80,46 @@ class FilterModelRecord(Record, frozen=True):
         return FilterModelInfo(self.name, self.fingerprint)
 
 
+class FineTuneRecipe(Record, frozen=True):
+    """What determines a fine-tuned model.
+
+    Attributes:
+        model: the model it starts from.
+        classes: its classes, in the order of its outputs.
+        images: digest of the training images and their classes.
+        epochs, learning_rate, batch, mirror, seed: settings of the training loop.
+    """
+
+    model: FilterModelRecord
+    classes: tuple[str, ...]
+    images: str
+    epochs: int
+    learning_rate: float
+    batch: int
+    mirror: bool
+    seed: int
+
+
+class FineTuneSummary(Record, frozen=True):
+    """A fine-tuned model.
+
+    Attributes:
+        model: its ONNX file, relative to the project.
+        fingerprint: the hash that identifies it.
+        images: training images, readable or not.
+        left_out: images of the classes that are candidates, and so are not trained on.
+        losses: the mean loss of every epoch.
+        warnings: why the model may be wrong.
+    """
+
+    model: str
+    fingerprint: str
+    images: int
+    left_out: int
+    losses: tuple[float, ...]
+    warnings: tuple[str, ...]
+
+
 class RulesRecord(Record, frozen=True):
     """The thresholds of adversarial filtration; `curate/filtration.py` explains them."""
 

@@ -24,6 +24,7 @@ from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.crop_store import StoredPredictions
 from windtunnel.curate.ensemble import FAILED, Ensemble, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, load_filter_models
+from windtunnel.curate.fine_tuning import fine_tuned_from
 from windtunnel.curate.hard import HARD, OTHER_CLASS
 from windtunnel.curate.implausible_models import near_chance, undeclared_preprocessing
 from windtunnel.curate.project import FinishedStep, Project, StepKind
@@ -72,7 +73,9 @@ def measure_transfer(
     index = {name: place for place, name in enumerate(images.label_space.classes)}
     chosen = [index[name] for name in classes] or sorted({index[row.label] for row in rows})
     ensemble = Ensemble(load_filter_models(models, images, chosen, masked=bool(classes)))
-    notes = [_held_out_note(held_out, hard.recipe.models) for held_out in ensemble.records]
+    tuned = fine_tuned_from(project)
+    bases = [tuned[used.fingerprint] for used in hard.recipe.models if used.fingerprint in tuned]
+    notes = [_held_out_note(held_out, hard.recipe.models, bases) for held_out in ensemble.records]
     recipe = TransferRecipe(digest(hard.recipe.to_json()), ensemble.records, options.seed)
     with project.locked():
         if finished := project.finished(TRANSFER, recipe):
@@ -108,14 +111,19 @@ def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str
     }
 
 
-def _held_out_note(held_out: FilterModelRecord, filters: Sequence[FilterModelRecord]) -> str:
-    """Refuse a filter model; a note on a model that has the name or the family of one."""
+def _held_out_note(
+    held_out: FilterModelRecord, filters: Sequence[FilterModelRecord], bases: Sequence[FilterModelRecord]
+) -> str:
+    """Refuse a filter model; a note on a model that is the base of one, or has the name or family of one."""
     for used in filters:
         if used.fingerprint == held_out.fingerprint:
             raise UserError(
                 f"{held_out.name} is a filter model of this project ({used.name}); its accuracy on the "
                 "shortlist is 0 by construction. Give a model with other weights."
             )
+    if any(base.fingerprint == held_out.fingerprint for base in bases):
+        return "a filter model was fine-tuned from it: not independent of the selection"
+    for used in filters:
         if used.name == held_out.name:
             return "same name as a filter model: perhaps the same network, trained again or changed"
         if held_out.family and used.family == held_out.family:

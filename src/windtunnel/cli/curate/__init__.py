@@ -14,12 +14,12 @@ class _SubCommands(click.Group):
     """The commands of the modules in this folder, each imported when it is used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted(module.name for module in pkgutil.iter_modules(__path__))
+        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        command = importlib.import_module(f"{__name__}.{name}").command
+        command = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").command
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(

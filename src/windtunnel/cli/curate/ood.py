@@ -15,8 +15,8 @@ from windtunnel.cli.filtering import (
     Lines,
     duplicate_lines,
     model_line,
-    predicting,
     print_step,
+    quiet_bar,
     refuse_both,
 )
 from windtunnel.cli.options import AS_JSON, LOG, record_options, with_workers
@@ -46,15 +46,14 @@ def command(
       windtunnel curate ood my-project --filter shop.onnx --hierarchy categories.csv
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
-    with predicting(console) as bar:
+    with quiet_bar(console) as bar:
         step = api.select_ood(project, models, OodOptions(**with_workers(options)), progress=bar)
     print_step(
         console,
         step,
-        lambda: api.audit_csv(project, step.step),
         lambda: _lines(project, step.summary),
         as_json=as_json,
-        as_csv=as_csv,
+        csv_text=(lambda: api.audit_csv(project, step.step)) if as_csv else None,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.filtering import predicting, print_step, refuse_both
+from windtunnel.cli.filtering import print_step, quiet_bar, refuse_both
 from windtunnel.cli.options import AS_JSON, LOG, record_options, with_workers
 from windtunnel.cli.printing import print_table
 from windtunnel.core.curation_records import GroupAccuracy
@@ -47,7 +47,7 @@ def command(
       windtunnel curate transfer my-project --held-out efficientnet.onnx
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
-    with predicting(console) as bar:
+    with quiet_bar(console) as bar:
         step = api.measure_transfer(project, models, TransferOptions(**with_workers(options)), progress=bar)
     accuracies = step.summary.accuracies
     if not (as_json or as_csv):
@@ -55,10 +55,9 @@ def command(
     print_step(
         console,
         step,
-        lambda: csv_text(COLUMNS, accuracies),
         lambda: [(name.replace("_", " "), text) for name, text in step.summary.groups.items()],
         as_json=as_json,
-        as_csv=as_csv,
+        csv_text=(lambda: csv_text(COLUMNS, accuracies)) if as_csv else None,
     )
 
 
