@@ -2,7 +2,7 @@
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff, mypy and the layer contract alone
 # make docs   build the documentation site into build/docs, warnings are errors
-# make bench  time corruptions against imagecorruptions, its fork and albumentations, sequences, and a run against
+# make bench [MODEL=FILE.onnx]  time corruptions against imagecorruptions, its fork and albumentations, sequences, and a run against
 #             bare inference
 
 PYTHON ?= python3
@@ -40,9 +40,11 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.install
 	$(BIN)/python benchmarks/all_conditions.py
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
-	$(BIN)/python benchmarks/two_cores.py
+	$(BIN)/python benchmarks/two_cores.py $(if $(MODEL),--model $(MODEL))
+	$(BIN)/python benchmarks/two_cores.py --width 120
 	$(BIN)/python benchmarks/feed_rate.py
 	$(BIN)/python benchmarks/several_models.py
+	$(BIN)/python benchmarks/executors.py
 	$(BIN)/python benchmarks/cpu_stages.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/filtration.py

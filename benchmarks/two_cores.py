@@ -112,7 +112,7 @@ def main() -> None:
     options.add_argument("--model", type=Path, help="An ONNX file; default a plain network.")
     options.add_argument("--width", type=int, default=48, help="Width of the plain network.")
     options.add_argument("--suite", default="imagenet-c")
-    options.add_argument("--images", type=int, default=32)
+    options.add_argument("--images", type=int, default=96)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = options.parse_args()

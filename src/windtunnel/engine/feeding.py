@@ -1,14 +1,17 @@
 """Feeding: pixel workers fill batches in shared memory for one process, which owns the models and predicts.
 
 Worker and owner exchange small messages over a pipe. Pixels stay where the worker writes them: in a slot, a
-block of shared memory that the worker fills again only after the owner has released it.
+block of shared memory that the worker fills again only after the owner has released it. A slot whose images a
+model keeps is never filled again, and the model gets copies from then on.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -22,6 +25,7 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.core.errors import RunFailed
 from windtunnel.core.interruption import ignore_signals, stop_requested
@@ -95,14 +99,21 @@ class _Worker:
     prefix: str
     chunks: deque[RunChunk] = field(default_factory=deque)
     consumer: Consumer | None = None
-    memory: dict[str, SharedMemory] = field(default_factory=dict)
+    memory: dict[str, _SharedBlock] = field(default_factory=dict)
 
-    def received(self, batch: Batch, block: _Block) -> Batch:
-        """The batch with a copy of its images: a model may keep its input, and the slot is filled again."""
+    def pixels(self, block: _Block) -> NDArray[np.uint8]:
+        """The images in a block as one row of bytes, which change once the worker fills it again."""
         if block.name not in self.memory:
-            self.memory[block.name] = SharedMemory(block.name)
-        shared: Any = np.ndarray(block.shape, np.uint8, self.memory[block.name].buf)
-        return replace(batch, buffer=Buffer(shared[: len(batch.places)].copy()))
+            self.memory[block.name] = _SharedBlock(block.name)
+        # np.ndarray(buffer=...) would not keep the memory mapped.
+        memory: Any = self.memory[block.name].buf
+        return np.frombuffer(memory, np.uint8, math.prod(block.shape))
+
+    def answer(self, message: RunChunk | int | _Kept) -> None:
+        """Send a chunk, the number of a slot that may be filled again, or one that may not."""
+        # If the worker died since its last message, the next wait finds that its pipe has ended.
+        with suppress(OSError):
+            self.pipe.send(message)
 
     def end(self) -> None:
         """Stop the process and free its memory."""
@@ -124,6 +135,7 @@ class _Pool:
         self._begin = begin
         self._tries: dict[str, int] = {}
         self._workers: list[_Worker] = []
+        self._copies = False  # whether models get copies, because one of them keeps its input
 
     def start(self, workers: int) -> None:
         """Start workers and give each its first chunk, and the next while there are enough."""
@@ -171,9 +183,7 @@ class _Pool:
         if not self._waiting or enough or stop_requested():
             return
         worker.chunks.append(self._waiting.popleft())
-        # If the worker died since its last message, the next wait finds that its pipe has ended.
-        with suppress(OSError):
-            worker.pipe.send(worker.chunks[-1])
+        worker.answer(worker.chunks[-1])
 
     def _accept(self, worker: _Worker, event: Event | tuple[Batch, _Block]) -> None:
         if worker.consumer is None:
@@ -182,10 +192,21 @@ class _Pool:
             worker.consumer.accept(event)
             return
         batch, block = event
-        batch = worker.received(batch, block)
-        with suppress(OSError):
-            worker.pipe.send(block.slot)
-        worker.consumer.accept(batch)
+        pixels = worker.pixels(block)
+        if self._copies:
+            copies = pixels.reshape(block.shape)[: len(batch.places)].copy()
+            worker.answer(block.slot)
+            worker.consumer.accept(replace(batch, buffer=Buffer(copies)))
+            return
+        in_use = weakref.ref(pixels)  # by every array that a model makes of it
+        worker.consumer.accept(replace(batch, buffer=Buffer(pixels.reshape(block.shape))))
+        del pixels
+        if in_use() is None:
+            worker.answer(block.slot)
+        else:
+            self._copies = True
+            del worker.memory[block.name]
+            worker.answer(_Kept(block.slot))
 
     def _finished(self, worker: _Worker) -> tuple[RunChunk, Any]:
         consumer = worker.consumer or self._begin(worker.chunks[0])
@@ -220,6 +241,22 @@ class _Block:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A slot whose images a model keeps."""
+
+    slot: int
+
+
+class _SharedBlock(SharedMemory):
+    """Shared memory that stays mapped while an array refers to it."""
+
+    def close(self) -> None:
+        """Unmap the memory, unless an array refers to it."""
+        with suppress(BufferError):
+            super().close()
+
+
 def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
     """A pixel worker's life: make the batches of chunks until the owner has none left, or is gone."""
     ignore_signals()
@@ -252,11 +289,11 @@ class _Slots:
     """
 
     def __init__(self, pipe: Connection, prefix: str) -> None:
-        self._messages: SimpleQueue[RunChunk | int | None] = SimpleQueue()
+        self._messages: SimpleQueue[RunChunk | int | _Kept | None] = SimpleQueue()
         threading.Thread(target=_read_messages, args=(pipe, self._messages), daemon=True).start()
         self._prefix = prefix
         self._names = count()
-        self._blocks: list[SharedMemory] = []
+        self._blocks: list[_SharedBlock] = []
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._free: deque[int] = deque()
         self._in_use: set[int] = set()  # by the owner
@@ -279,8 +316,7 @@ class _Slots:
             slot = len(self._blocks)
             self._blocks.append(self._block(size))
         if self._blocks[slot].size < size:
-            _free(self._blocks[slot])
-            self._blocks[slot] = self._block(size)
+            self._replace_block(slot, size)
         self._shapes[slot] = shape
         images: Any = np.ndarray(shape, np.uint8, self._blocks[slot].buf)
         return Buffer(images, slot)
@@ -296,19 +332,26 @@ class _Slots:
         message = self._messages.get()
         if message is None:
             raise EOFError  # the owner is gone
-        if isinstance(message, int):
-            self._in_use.remove(message)
-            self._free.append(message)
-        else:
+        if isinstance(message, RunChunk):
             self._chunks.append(message)
+            return
+        slot = message.slot if isinstance(message, _Kept) else message
+        if isinstance(message, _Kept):
+            self._replace_block(slot, self._blocks[slot].size)
+        self._in_use.remove(slot)
+        self._free.append(slot)
 
-    def _block(self, size: int) -> SharedMemory:
-        block = SharedMemory(f"{self._prefix}-{next(self._names)}", create=True, size=size)
+    def _replace_block(self, slot: int, size: int) -> None:
+        _free(self._blocks[slot])
+        self._blocks[slot] = self._block(size)
+
+    def _block(self, size: int) -> _SharedBlock:
+        block = _SharedBlock(f"{self._prefix}-{next(self._names)}", create=True, size=size)
         _reserve(block)
         return block
 
 
-def _read_messages(pipe: Connection, messages: SimpleQueue[RunChunk | int | None]) -> None:
+def _read_messages(pipe: Connection, messages: SimpleQueue[RunChunk | int | _Kept | None]) -> None:
     """Pass on the owner's messages; None when the owner is gone."""
     with suppress(EOFError, OSError):
         while True:
@@ -316,7 +359,7 @@ def _read_messages(pipe: Connection, messages: SimpleQueue[RunChunk | int | None
     messages.put(None)
 
 
-def _reserve(block: SharedMemory) -> None:
+def _reserve(block: _SharedBlock) -> None:
     """Reserve the memory of a block: a write beyond the limit of the file system would kill the process."""
     file = SHARED_MEMORY / block.name
     if not file.exists():
@@ -338,9 +381,8 @@ def _reserve(block: SharedMemory) -> None:
 _NO_PIXELS = Buffer(np.empty((0, 0, 0, 3), np.uint8))
 
 
-def _free(block: SharedMemory) -> None:
-    with suppress(BufferError):
-        block.close()
+def _free(block: _SharedBlock) -> None:
+    block.close()
     with suppress(FileNotFoundError):
         block.unlink()
 
@@ -350,7 +392,7 @@ def _unlink(prefix: str, known: int) -> None:
     missing = 0
     for number in count():
         try:
-            _free(SharedMemory(f"{prefix}-{number}"))
+            _free(_SharedBlock(f"{prefix}-{number}"))
         except FileNotFoundError:
             missing += 1
             if missing > known + AHEAD:

@@ -87,7 +87,6 @@ class ShardRows:
         part = slice(first, first + len(samples) * len(self._views))
         status = STATUSES[self._status[part]]
         by_row = [sample for sample in samples for _ in self._views]
-        pixels = [self._pixels.get(row, (None, None)) for row in range(part.start, part.stop)]
         columns = {
             "sample_id": [sample.id for sample in by_row],
             "condition": [condition.name for condition, _ in self._views] * len(samples),
@@ -96,18 +95,27 @@ class ShardRows:
                 {name: column[part] for name, column in self._columns.items()}, by_row, status
             ),
             "status": status,
-            "reason": [self._reason(row) for row in range(part.start, part.stop)],
+            "reason": self._reason_column(part),
             self._task.outputs.name: self._kept_outputs(start, len(samples), status == "ok"),
-            **{field.name: values for field, values in zip(PIXELS, zip(*pixels, strict=True), strict=True)},
+            **self._pixel_columns(part),
         }
         wanted = schema(self._task, with_outputs=self._slot_count > 0, with_pixels=self._with_pixels)
         return pa.table([pa.array(columns[field.name], field.type) for field in wanted], schema=wanted)
 
-    def _reason(self, row: int) -> str | None:
-        """Why a row has no finite prediction; None if it has one."""
-        if self._status[row] == OK:
-            return None
-        return self._reasons.get(row, NOT_FINITE_REASON if self.predicted[row] else NOT_GIVEN)
+    def _reason_column(self, rows: slice) -> list[str | None]:
+        """Why each row has no finite prediction; None if it has one."""
+        reasons: list[str | None] = [None] * (rows.stop - rows.start)
+        for place in np.flatnonzero(self._status[rows] != OK).tolist():
+            row = rows.start + place
+            reasons[place] = self._reasons.get(row, NOT_FINITE_REASON if self.predicted[row] else NOT_GIVEN)
+        return reasons
+
+    def _pixel_columns(self, rows: slice) -> dict[str, Sequence[float | None]]:
+        """The differences from the canvas, if any condition swaps a pipeline step."""
+        if not self._with_pixels:
+            return {}
+        pixels = [self._pixels.get(row, (None, None)) for row in range(rows.start, rows.stop)]
+        return {field.name: values for field, values in zip(PIXELS, zip(*pixels, strict=True), strict=True)}
 
     def _kept_outputs(self, start: int, images: int, ok: NDArray[np.bool_]) -> pa.Array:
         """The outputs of `images` images as lists, null where they are not kept or not predicted."""

@@ -50,7 +50,7 @@ READ_OF_FRAMES: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "tied_frames": ("top_score", partial(_tied, places=TOP)),
 }
 # Predictions converted at a time: converting shard by shard would take longer than reading.
-BLOCK = 200_000
+BLOCK = 50_000
 
 
 @dataclass(frozen=True)

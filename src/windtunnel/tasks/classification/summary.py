@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from windtunnel.models import Outputs, Scores
 
@@ -59,25 +60,25 @@ def summarise(
     top[:, : order.shape[1]] = competing[order]
     top_score[:, : order.shape[1]] = np.take_along_axis(competing_scores, order, axis=1)
     label_rank, label_score = _labels_placed(scores, labels, mask)
-    values = competing_scores.astype(np.float64)
     if outputs == "logits":
-        peak = values.max(axis=1, keepdims=True)
-        weights = np.exp(values - peak)
-        total = weights.sum(axis=1, keepdims=True)
-        share = weights / total
-        log_share = values - peak - np.log(total)
-        logsumexp = (peak + np.log(total))[:, 0]
+        # Shifted by the largest score, so that no exponential overflows.
+        peak = top_score[:, :1].astype(np.float64)
+        shifted = competing_scores - peak
+        weights = np.exp(shifted)
+        total = weights.sum(axis=1)
+        entropy = np.log(total) - np.einsum("ij,ij->i", weights, shifted) / total
+        logsumexp = peak[:, 0] + np.log(total)
         absent = (label_rank >= 0) & np.isnan(label_score)
         label_score[absent] = logsumexp[absent] + NO_PROBABILITY
     else:
-        total = values.sum(axis=1, keepdims=True)
+        weights = competing_scores.astype(np.float64)
+        total = weights.sum(axis=1)
         # If all competing classes have probability 0, they share the probability equally.
-        empty = total[:, 0] <= 0
-        values[empty], total[empty] = 1.0, values.shape[1]
-        share = values / total
-        log_share = np.log(np.where(share > 0, share, 1.0))
-        top_score[:, : order.shape[1]] = np.take_along_axis(share, order, axis=1)
-        label_score = np.where(empty, 1.0, label_score) / total[:, 0]
+        empty = total <= 0
+        weights[empty], total[empty] = 1.0, weights.shape[1]
+        top_score[:, : order.shape[1]] = np.take_along_axis(weights, order, axis=1) / total[:, None]
+        entropy = np.log(total) - xlogy(weights, weights).sum(axis=1) / total
+        label_score = np.where(empty, 1.0, label_score) / total
         label_score = np.where(label_rank >= 0, label_score, np.nan).astype(np.float32)
         label_score[label_rank == len(competing)] = 0.0
         logsumexp = np.full(count, np.nan)
@@ -87,8 +88,8 @@ def summarise(
         label_score,
         label_rank,
         logsumexp.astype(np.float32),
-        -(share * log_share).sum(axis=1).astype(np.float32),
-        (share**2).sum(axis=1).astype(np.float32),
+        entropy.astype(np.float32),
+        (np.einsum("ij,ij->i", weights, weights) / total**2).astype(np.float32),
     )
 
 
@@ -149,9 +150,11 @@ def _labels_placed(
     if not places:
         return label_rank, label_score
     rows, classes = np.array(places).T
-    theirs, own = scores[rows], scores[rows, classes][:, None]
+    # Most images have one label, and then no row is copied.
+    theirs = scores if np.array_equal(rows, np.arange(len(scores))) else scores[rows]
+    own = scores[rows, classes][:, None]
     earlier = np.arange(scores.shape[1]) < classes[:, None]
-    ranks = (((theirs > own) | ((theirs == own) & earlier)) & mask).sum(axis=1, dtype=np.int32)
+    ranks = np.count_nonzero(((theirs > own) | ((theirs == own) & earlier)) & mask, axis=1).astype(np.int32)
     np.minimum.at(label_rank, rows, ranks)
     best = ranks == label_rank[rows]
     label_score[rows[best]] = own[best, 0]
