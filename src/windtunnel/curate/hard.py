@@ -136,7 +136,6 @@ class FilteredCandidates:
         images: the candidates.
         predictions: of every model, of the candidates of the chosen classes.
         usable: the candidates with a prediction of every model.
-        labels: their classes, as places in `class_names`.
         class_names: the classes of the candidates and of all models.
         result: the filtration of the usable candidates.
         stages, reasons: of every candidate, by id.

@@ -9,29 +9,22 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.filtering import (
-    AS_CSV,
-    FILTER,
     SHOWN,
     Lines,
-    duplicate_lines,
+    filter_options,
     model_line,
-    print_step,
+    print_filtering,
     quiet_bar,
     refuse_both,
 )
-from windtunnel.cli.options import AS_JSON, LOG, record_options, with_workers
+from windtunnel.cli.options import with_workers
 from windtunnel.core.curation_records import HardSummary
 from windtunnel.core.wording import listed
 from windtunnel.options import HardOptions
 
 
 @click.command("hard", short_help="Shortlist what filter models misclassify, as for ImageNet-A.")
-@click.argument("project")
-@FILTER
-@record_options(HardOptions)
-@AS_JSON
-@AS_CSV
-@LOG
+@filter_options(HardOptions)
 def command(
     project: str, models: tuple[str, ...], as_json: bool, as_csv: bool, console: Console, **options: Any
 ) -> None:
@@ -49,16 +42,10 @@ def command(
     refuse_both(as_json=as_json, as_csv=as_csv)
     with quiet_bar(console) as bar:
         step = api.filter_hard(project, models, HardOptions(**with_workers(options)), progress=bar)
-    print_step(
-        console,
-        step,
-        lambda: _lines(project, step.summary),
-        as_json=as_json,
-        csv_text=(lambda: api.audit_csv(project, step.step)) if as_csv else None,
-    )
+    print_filtering(console, project, step, _lines(step.summary), as_json=as_json, as_csv=as_csv)
 
 
-def _lines(project: str, summary: HardSummary) -> Lines:
+def _lines(summary: HardSummary) -> Lines:
     overlaps = summary.overlapping_classes
     return [
         model_line(summary.filter_models, summary.accuracies),
@@ -66,10 +53,8 @@ def _lines(project: str, summary: HardSummary) -> Lines:
         ("never correct", f"{summary.never_correct:,}   no crop of any model is correct"),
         ("unsure", f"{summary.low_true_confidence:,}   low confidence in the true class in every crop"),
         ("shortlist", f"{summary.shortlist:,}   after the cap on each confusion"),
-        *duplicate_lines(summary.near_duplicates, summary.features),
         *_overlap_lines("hierarchy", overlaps.hierarchy),
         *_overlap_lines("confusion", overlaps.confusion),
-        ("audit", f"{project}/audit/hard.parquet"),
     ]
 
 

@@ -9,29 +9,22 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.filtering import (
-    AS_CSV,
-    FILTER,
     SHOWN,
     Lines,
-    duplicate_lines,
+    filter_options,
     model_line,
-    print_step,
+    print_filtering,
     quiet_bar,
     refuse_both,
 )
-from windtunnel.cli.options import AS_JSON, LOG, record_options, with_workers
+from windtunnel.cli.options import with_workers
 from windtunnel.core.curation_records import OodSummary
 from windtunnel.core.wording import listed
 from windtunnel.options import OodOptions
 
 
 @click.command("ood", short_help="Shortlist confident predictions of unknown classes, as for ImageNet-O.")
-@click.argument("project")
-@FILTER
-@record_options(OodOptions)
-@AS_JSON
-@AS_CSV
-@LOG
+@filter_options(OodOptions)
 def command(
     project: str, models: tuple[str, ...], as_json: bool, as_csv: bool, console: Console, **options: Any
 ) -> None:
@@ -48,16 +41,10 @@ def command(
     refuse_both(as_json=as_json, as_csv=as_csv)
     with quiet_bar(console) as bar:
         step = api.select_ood(project, models, OodOptions(**with_workers(options)), progress=bar)
-    print_step(
-        console,
-        step,
-        lambda: _lines(project, step.summary),
-        as_json=as_json,
-        csv_text=(lambda: api.audit_csv(project, step.step)) if as_csv else None,
-    )
+    print_filtering(console, project, step, _lines(step.summary), as_json=as_json, as_csv=as_csv)
 
 
-def _lines(project: str, summary: OodSummary) -> Lines:
+def _lines(summary: OodSummary) -> Lines:
     lines = [
         model_line(summary.filter_models),
         ("candidates", f"{summary.stored:,}"),
@@ -73,6 +60,4 @@ def _lines(project: str, summary: OodSummary) -> Lines:
     return [
         *lines,
         ("shortlist", f"{summary.shortlist:,}   every model is confident"),
-        *duplicate_lines(summary.near_duplicates, summary.features),
-        ("audit", f"{project}/audit/ood.parquet"),
     ]
