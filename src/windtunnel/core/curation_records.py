@@ -54,6 +54,15 @@ class ExportSummary(Record, frozen=True):
     outcomes: dict[str, int]
 
 
+class FrameExportSummary(Record, frozen=True):
+    """An exported set of frames: its name, its anchors, their neighbours, and frames by outcome."""
+
+    set: str
+    sets: int
+    frames: int
+    outcomes: dict[str, int]
+
+
 class FilterModelRecord(Record, frozen=True):
     """A model of a curation step.
 
