@@ -446,6 +446,27 @@ def check_sums(folder: Path) -> None:
     assert named | {"SHA256SUMS"} == set(everything(folder))
 
 
+def test_reviewers_may_correct_the_labels_of_a_set(tmp_path: Path, windtunnel_command: Command) -> None:
+    for number, name in enumerate("ab"):
+        write_clip(tmp_path / f"{name}.mkv", numbered_frames(30 + number))
+    table(tmp_path / "labels.csv", {"video": "a.mkv", "label": "cat"}, {"video": "b.mkv", "label": "dog"})
+    curate(windtunnel_command, "a.mkv", "b.mkv", "--labels", "labels.csv", "--frames", 1)
+    rows = [
+        {"set": row["set"], "frame": row["index"], "verdict": "accept", "labels": ""}
+        for row in frames_of(tmp_path / "p")
+    ]
+    rows[1]["labels"] = "dog;bird"
+    table(tmp_path / "verdicts.csv", *rows)
+    done = windtunnel_command("curate", "export", "p", "--out", "set", "--reviewed", "verdicts.csv")
+    assert done.returncode == 0, done.stderr
+    names = json.loads((tmp_path / "set" / "misc" / "class_index.json").read_text())
+    labels = json.loads((tmp_path / "set" / "metadata" / "labels.json").read_text())
+    assert {(key.split("/")[1][0], *(names[str(place)] for place in labels[key])) for key in labels} == {
+        ("a", "dog", "bird"),
+        ("b", "dog"),
+    }
+
+
 def test_boxes_are_exported_as_coco_reads_them(tmp_path: Path, windtunnel_command: Command) -> None:
     write_clip(tmp_path / "a.mkv", numbered_frames(50))
     box = {"x1": 4, "y1": 5, "x2": 20.5, "y2": 30}

@@ -149,7 +149,8 @@ def test_containers_state_how_many_bytes_are_missing(tmp_path: Path) -> None:
     for content in (
         b"",
         b"RIFF",
-        b"RIFF\0\0\0\0AVI LIST",
+        b"RIFF\0\0\0\0AVI LIST",  # a recorder that was stopped
+        b"RIFF\x09\0\0\0AVI LIST",  # a byte of padding that is not there
         b"\x1aE\xdf\xa3",
         b"\x1aE\xdf\xa3\x01",
         b"no video",

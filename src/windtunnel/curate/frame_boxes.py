@@ -19,7 +19,8 @@ def boxes_content(frames: Mapping[str, SetFrame]) -> dict[str, Any]:
     name of the video (`video_id`) and the place of the frame in it (`frame_index`). A frame without boxes is
     not listed: the table of labels says nothing about the objects in it.
     """
-    boxed = {file: json.loads(frame.boxes) for file, frame in frames.items() if frame.boxes}
+    given = {file: json.loads(frame.boxes or "[]") for file, frame in frames.items()}
+    boxed = {file: boxes for file, boxes in given.items() if boxes}
     if not boxed:
         return {}
     names = sorted({name for boxes in boxed.values() for name, *_ in boxes})

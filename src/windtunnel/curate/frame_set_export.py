@@ -163,6 +163,7 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Frame
     frames, videos = read_set_frames(project), read_videos(project)
     by_id = {video.id: video for video in videos if video.status != "duplicate"}
     review = None if options.reviewed is None else read_frame_verdicts(Path(options.reviewed), frames)
+    frames = frames if review is None else review.relabelled(frames)
     outcomes = None if review is None else review.outcomes(frames)
     rows = [
         _row(frame, by_id[frame.video], review, EXPORTED if outcomes is None else outcomes[_key(frame)])

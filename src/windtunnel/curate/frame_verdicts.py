@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
@@ -12,7 +12,7 @@ from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
 from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
-from windtunnel.data.table import SUFFIXES, table_rows
+from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
 # The outcome of a frame that is in the set.
 EXPORTED = "exported"
@@ -27,13 +27,22 @@ class FrameVerdicts:
         location: the file.
         digest: of its content.
         votes: by set and index of the frame, the verdict of each reviewer.
+        labels: by set, the classes that reviewers have confirmed for its anchor.
         notes: by set and index of the frame, the note of each reviewer.
     """
 
     location: str
     digest: str
     votes: Mapping[tuple[str, int], Mapping[str, str]]
-    notes: Mapping[tuple[str, int], Mapping[str, str]]
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Mapping[tuple[str, int], Mapping[str, str]] = field(default_factory=dict)
+
+    def relabelled(self, frames: Sequence[SetFrame]) -> tuple[SetFrame, ...]:
+        """The frames with the confirmed classes of their anchor, where there are any."""
+        return tuple(
+            replace(frame, labels=self.labels[frame.set]) if frame.set in self.labels else frame
+            for frame in frames
+        )
 
     def of(self, frame: SetFrame) -> str:
         """`accept` with a strict majority of accepting reviewers, else `reject`; "" if nobody judged it."""
@@ -68,7 +77,10 @@ class FrameVerdicts:
 
 
 def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts:
-    """Read a table with the columns set, frame and verdict, and optionally reviewer and note."""
+    """Read a table with the columns set, frame and verdict, and optionally reviewer, labels and note.
+
+    The labels of a row, separated by `;`, are the classes of its whole set.
+    """
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         raise UserError(
             f"No such table: {file}. Give a file ({', '.join(SUFFIXES)}) with the columns "
@@ -82,33 +94,36 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     if missing:
         raise UserError(
             f"{file} has the columns {listed(sorted(map(str, columns)))}; {missing[0]} is missing. Give "
-            f"{', '.join(COLUMNS)}, and optionally reviewer and note."
+            f"{', '.join(COLUMNS)}, and optionally reviewer, labels and note."
         )
     votes: dict[tuple[str, int], dict[str, str]] = {}
+    labels: dict[str, tuple[str, ...]] = {}
     notes: dict[tuple[str, int], dict[str, str]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
-        set_ = _set_name(str(row["set"] or ""))
+        set_ = set_name(str(row["set"] or ""))
         if set_ not in sets:
             raise unknown_name("frame set", set_, sets, f"{where}; the project's {SETS_TABLE} lists them")
         verdict = str(row["verdict"] or "").strip().lower()
         if verdict not in VERDICTS:
             raise UserError(f"{where} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
-        index = _frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
+        index = frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
         reviewer = str(row.get("reviewer") or "").strip()
         votes.setdefault((set_, index), {})[reviewer] = verdict
         notes.setdefault((set_, index), {})[reviewer] = str(row.get("note") or "").strip()
-    return FrameVerdicts(str(file), file_digest(file), votes, notes)
+        if given := label_names(row.get("labels")):
+            labels[set_] = tuple(given)
+    return FrameVerdicts(str(file), file_digest(file), votes, labels, notes)
 
 
-def _set_name(text: str) -> str:
+def set_name(text: str) -> str:
     """The name of a set, which may be written as the anchor's key in `pmsets.json`."""
     return text.strip().removeprefix("val/").removesuffix(".png")
 
 
-def _frame_index(text: str, where: str) -> int:
+def frame_index(text: str, where: str) -> int:
     """The index of a frame: a number, or the frame's key."""
     number = re.fullmatch(r"(?:.*/)?(\d+)(?:\.png)?", text.strip())
     if not number:

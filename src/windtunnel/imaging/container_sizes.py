@@ -20,8 +20,9 @@ def missing_bytes(path: Path) -> int:
         start = file.read(12)
         if start[:4] == RIFF and len(start) == 12:
             declared = struct.unpack("<I", start[4:8])[0]
-            # A recorder that was stopped leaves one of these.
-            return 0 if declared in (0, 2**32 - 1) else max(0, declared + 8 - size)
+            missing = int(declared) + 8 - size
+            # A recorder that was stopped leaves one of these; some count a byte of padding that they omit.
+            return 0 if declared in (0, 2**32 - 1) or missing <= 1 else missing
         if start[:4] == EBML:
             return max(0, _matroska_size(file) - size)
         if start[4:8] in FIRST_BOXES:

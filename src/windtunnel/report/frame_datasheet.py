@@ -6,6 +6,7 @@ from collections import Counter
 
 from windtunnel.core.wording import counted
 from windtunnel.curate.export_folder import CHECKSUMS, MANIFEST
+from windtunnel.curate.frame_boxes import boxes_content
 from windtunnel.curate.frame_set_export import BOXES, VIDEOS, FrameSetExport
 from windtunnel.curate.frame_tables import VideoRow
 from windtunnel.curate.project import counts
@@ -54,7 +55,7 @@ def render_frame_datasheet(made: FrameSetExport) -> str:
         statuses=count_table(counts(video.status for video in made.videos).items()),
         samplings=count_table(counts(video.sampling for video in made.videos).items()),
         reviewers=reviewer_rows(row.votes for row in made.rows),
-        boxes=BOXES if any(row.frame.boxes for row in rows) else "",
+        boxes=BOXES if boxes_content({row.file: row.frame for row in rows}) else "",
         manifest=f"{MANIFEST}.parquet, {MANIFEST}.csv",
         videos_file=VIDEOS,
         checksums=CHECKSUMS,
