@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
+    from windtunnel.models.wrapping import wrap
     from windtunnel.options import (
         CollectOptions,
         DistanceOptions,
@@ -106,6 +107,7 @@ _PUBLIC = {
     "slices": "windtunnel.api",
     "verify_set": "windtunnel.api",
     "warmup": "windtunnel.api",
+    "wrap": "windtunnel.models.wrapping",
 }
 
 __all__ = [
@@ -156,6 +158,7 @@ __all__ = [
     "slices",
     "verify_set",
     "warmup",
+    "wrap",
 ]
 
 if not TYPE_CHECKING:
