@@ -332,12 +332,14 @@ class ScoringInfo(Record, frozen=True):
     Attributes:
         group: the column by which intervals are clustered; "" for none.
         group_found: whether windtunnel found these groups in the data.
+        families: by corruption, the family that the suite or a third-party corruption declares.
     """
 
     metrics: tuple[str, ...]
     weights: dict[str, float]
     group: str = ""
     group_found: bool = False
+    families: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class RunInfo(Record, frozen=True):

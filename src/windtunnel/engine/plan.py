@@ -38,6 +38,7 @@ from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
+from windtunnel.suites.units import families_of
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -148,7 +149,12 @@ def make_plan(
         model=model_info(model),
         data=data_info(dataset, mapping.data_space, mapping.space),
         suite=suite.citation,
-        scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
+        scoring=ScoringInfo(
+            suite.metrics,
+            dict(suite.weights),
+            **grouping,
+            families=families_of((condition.unit for condition in conditions), suite.families),
+        ),
         settings=manifest.info.settings if manifest else tuple(options.settings),
         missing=tuple(missing),
         notes=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),

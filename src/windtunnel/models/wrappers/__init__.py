@@ -65,8 +65,8 @@ class Parameter:
 
     @property
     def written(self) -> str:
-        """The parameter with its default, as users write it."""
-        return f"{self.name}={self.default}"
+        """The parameter with its default, as users write it; `file=FILE` if it has none."""
+        return f"{self.name}={self.default or self.name.upper()}"
 
 
 class Wrapper(Plugin):

@@ -39,9 +39,9 @@ class Temperature(Wrapper):
         fit = read_temperature(file)
         if fit.fingerprint != model.fingerprint:
             raise UserError(
-                f"{file} has the temperature of {fit.model}, fingerprint {fit.fingerprint}, and this model is "
-                f"{model.name}, fingerprint {model.fingerprint}; fit its own with `windtunnel temperature "
-                "RUN`."
+                f"{file} has the temperature of {fit.model}, fingerprint {fit.fingerprint}, and this model "
+                f"is {model.name}, fingerprint {model.fingerprint}; fit its own with `windtunnel "
+                "temperature RUN`."
             )
         return {"t": fit.temperature, "fitted_on": fit.recipe}, frozenset(fit.images)
 

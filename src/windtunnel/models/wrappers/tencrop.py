@@ -23,8 +23,8 @@ class TenCrop(Wrapper):
         "the input size; 10 forward passes."
     )
     source = (
-        "Krizhevsky et al. 2012. Their crops are 224 px of a 256 px image; benchmarks contain only the 224 px, "
-        "so crops of the same proportion are enlarged"
+        "Krizhevsky et al. 2012. Their crops are 224 px of a 256 px image; benchmarks contain only the "
+        "224 px, so crops of the same proportion are enlarged"
     )
     parameters = (Parameter("keep", 0.875, "side of a crop, as a share of the image's", 0.1, 1.0),)
 
