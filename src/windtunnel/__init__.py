@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         explain,
         export_set,
         find_categories,
+        fit_temperature,
         gate,
         generate_benchmarks,
         inspect_dataset,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         slices,
         verify_set,
         warmup,
+        write_temperature,
     )
     from windtunnel.core.errors import ImplausibleScores, UserError
     from windtunnel.corruptions import corrupt
@@ -84,6 +86,7 @@ _PUBLIC = {
     "explain": "windtunnel.api",
     "export_set": "windtunnel.api",
     "find_categories": "windtunnel.api",
+    "fit_temperature": "windtunnel.api",
     "gate": "windtunnel.api",
     "generate_benchmarks": "windtunnel.api",
     "include": "windtunnel.suites.inclusion",
@@ -108,6 +111,7 @@ _PUBLIC = {
     "verify_set": "windtunnel.api",
     "warmup": "windtunnel.api",
     "wrap": "windtunnel.models.wrapping",
+    "write_temperature": "windtunnel.api",
 }
 
 __all__ = [
@@ -135,6 +139,7 @@ __all__ = [
     "explain",
     "export_set",
     "find_categories",
+    "fit_temperature",
     "gate",
     "generate_benchmarks",
     "include",
@@ -159,6 +164,7 @@ __all__ = [
     "verify_set",
     "warmup",
     "wrap",
+    "write_temperature",
 ]
 
 if not TYPE_CHECKING:
