@@ -68,7 +68,7 @@ def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     Args:
         errors: by name, a score as JSON stores it.
     """
-    names = list(reversed(errors))
+    names = list(errors)[::-1]
     scores = [errors[name] for name in names]
     return {
         "data": [

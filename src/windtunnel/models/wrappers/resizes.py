@@ -28,10 +28,11 @@ class Resizes(Wrapper):
         """Yield the images, then those of each resizer."""
         yield images
         height, width = images.shape[1:3]
-        small = [max(1, round(float(settings["scale"]) * side)) for side in (width, height)]
+        scale = float(settings["scale"])
+        small_width, small_height = max(1, round(scale * width)), max(1, round(scale * height))
         for resizer in RESIZERS:
             # Area averaging is only defined for smaller images; bilinear enlarges for all.
-            smaller = [resize(image, *small, resizer) for image in images]
+            smaller = [resize(image, small_width, small_height, resizer) for image in images]
             yield np.stack([resize(image, width, height, "opencv-bilinear") for image in smaller])
 
 

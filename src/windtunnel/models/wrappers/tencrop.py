@@ -31,8 +31,9 @@ class TenCrop(Wrapper):
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the crops of all images, each followed by its mirror image."""
         height, width = images.shape[1:3]
-        sides = [max(1, round(float(settings["keep"]) * side)) for side in (width, height)]
-        for window in five_windows(images[0], centre_window(images[0], *sides, "round")):
+        keep = float(settings["keep"])
+        centre = centre_window(images[0], max(1, round(keep * width)), max(1, round(keep * height)))
+        for window in five_windows(images[0], centre):
             crops = np.stack([resize(window.cut(image), width, height, RESIZER) for image in images])
             yield crops
             yield np.ascontiguousarray(crops[:, :, ::-1])
