@@ -1,7 +1,8 @@
 """Writes the generated reference pages before Sphinx reads its sources.
 
-Suites, units, metrics, presets, model kinds, wrappers and dataset layouts come from `windtunnel list KIND --json`, the
-API page from `windtunnel.__all__`, and the package graph from the imports of the package itself.
+Suites, units, metrics, presets, model kinds, wrappers and dataset layouts come from
+`windtunnel list KIND --json`, the API page from `windtunnel.__all__`, and the package graph from the imports
+of the package itself.
 """
 
 from __future__ import annotations
