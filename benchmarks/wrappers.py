@@ -1,8 +1,8 @@
-"""What wrappers do to a model, by family of corruptions: python benchmarks/wrappers.py MODEL IMAGES OTHERS OUT
+"""What wrappers do to a model, by family of corruptions: python benchmarks/wrappers.py MODEL IMAGES OTHER OUT
 
 Runs the plain model and the model in each wrapper over the same corrupted images: two corruptions of each
 family at one severity. Prints the paired differences of the error by family with 95 % intervals, the
-calibration after a temperature fitted on OTHERS, and the time of a prediction on one thread.
+calibration after a temperature fitted on OTHER images, and the time of a prediction on one thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("images")
-    parser.add_argument("others", help="other images, for the temperature")
+    parser.add_argument("other", help="other images, for the temperature")
     parser.add_argument("out", type=Path)
     parser.add_argument("--preprocess")
     parser.add_argument("--severity", type=int, default=3)
@@ -40,7 +40,7 @@ def main() -> None:
     given = parser.parse_args()
 
     fitting = windtunnel.run(
-        given.model, given.others, "smoke", out=given.out / "fitting", only=["brightness:1"],
+        given.model, given.other, "smoke", out=given.out / "fitting", only=["brightness:1"],
         preprocess=given.preprocess, subset=given.fitted, workers=given.workers, progress=True,
     )  # fmt: skip
     fit = windtunnel.fit_temperature(fitting)
