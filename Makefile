@@ -41,7 +41,7 @@ bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.install
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
 	$(BIN)/python benchmarks/two_cores.py $(if $(MODEL),--model $(MODEL))
-	$(BIN)/python benchmarks/two_cores.py --width 120
+	$(BIN)/python benchmarks/two_cores.py --width 120 --images 32
 	$(BIN)/python benchmarks/feed_rate.py
 	$(BIN)/python benchmarks/several_models.py
 	$(BIN)/python benchmarks/executors.py

@@ -2,7 +2,7 @@
 
 Trains twelve networks on DATA.npz#train: four architectures, each trained plainly, with stronger crops, and
 with a Syn2Nat candidate that is not among the study's corruptions. Then runs the study's corruptions on
-DATA.npz#test, one run folder for each network. `windtunnel categories STUDY --validate OUT/runs/*` uses them.
+DATA.npz#test, one run folder for each network. `windtunnel categories STUDY --validate OUT/runs` uses them.
 """
 
 from __future__ import annotations

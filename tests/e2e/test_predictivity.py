@@ -356,8 +356,21 @@ def test_run_folders_are_a_table(tmp_path: Path, digit_folder: Path) -> None:
         expected = np.mean([score.value for score in scores if score.corruption == "fog"])
         assert drop == pytest.approx(expected)
     assert found.clean[0] == "clean" and found.clean_range is not None
-    with pytest.raises(UserError, match="are runs of two models called net0"):
-        windtunnel.predictivity(*runs, _renamed(runs[0], tmp_path, digit_folder))
+    same = windtunnel.predictivity(tmp_path / "runs", synthetic=["fog"], natural=["gaussian_noise"])
+    assert same.table.models == found.table.models
+
+
+def test_models_of_one_name_are_called_by_their_run_folders(tmp_path: Path, digit_folder: Path) -> None:
+    models = [Threshold("model", 0.3 + 0.17 * number) for number in range(4)]
+    runs = [
+        windtunnel.run(model, digit_folder, "smoke", only=["fog"], out=tmp_path / f"net-{number}")
+        for number, model in enumerate(models)
+    ]
+    table = windtunnel.predictivity(*runs, synthetic=["fog:1"], natural=["fog:5"]).table
+    assert table.models == ("net-0", "net-1", "net-2", "net-3")
+    second = windtunnel.run(models[0], digit_folder, "smoke", only=["gaussian_noise"], out=tmp_path / "more")
+    with pytest.raises(UserError, match="are runs of two models called model; give each"):
+        windtunnel.predictivity(*runs, second)
 
 
 def test_runs_of_one_suite_on_different_data_are_different_columns(
@@ -426,12 +439,6 @@ def test_runs_over_natural_sets_frames_and_sequences_are_joined(
     for run in runs[10:]:
         (score,) = [score for score in run.scores(["mfp"]) if not score.condition]
         assert table.column("mfp")[table.models.index(run.info.model.name)] == pytest.approx(score.value)
-
-
-def _renamed(run: windtunnel.Run, folder: Path, data: Path) -> windtunnel.Run:
-    other = Threshold(run.info.model.name, 0.9)
-    other.fingerprint = "another"
-    return windtunnel.run(other, data, "smoke", only=["fog"], out=folder / "namesake")
 
 
 def test_published_means_recompute_except_one() -> None:

@@ -14,8 +14,13 @@ from tests.parity.candidate_oracles import ORACLES, Recorder
 from tests.parity.compare import photograph
 from windtunnel.corruptions import REGISTRY
 from windtunnel.corruptions.s2n import Candidate
-from windtunnel.kernels.byte_arithmetic import shift_bytes
+from windtunnel.kernels import byte_arithmetic, byte_tables
+from windtunnel.kernels.byte_arithmetic import scale_and_shift, shift_bytes
+from windtunnel.kernels.byte_tables import through_table
+from windtunnel.kernels.jpeg import jpeg_pixels
+from windtunnel.kernels.opencv_colours import rgb_of_scaled
 from windtunnel.kernels.opencv_gaussian import gaussian_blurred
+from windtunnel.kernels.squares import means, medians
 from windtunnel.kernels.whole_noise import add_gaussian, add_hls_noise
 
 NAMES = sorted(name.removeprefix("s2n/") for name in REGISTRY.shipped() if name.startswith("s2n/"))
@@ -91,6 +96,52 @@ def test_gaussian_blur_is_opencvs_to_the_last_bit(side_px: int) -> None:
     for image in (noise, noise // 128 * 255, np.full((32, 33, 3), 255, np.uint8), scene(97, 150)):
         opencv = candidate_oracles.cv2.GaussianBlur(image, (side_px, side_px), 0)
         assert np.array_equal(gaussian_blurred(image, side_px), opencv)
+
+
+@pytest.mark.parametrize("side_px", [5, 7, 9, 11, 13, 15])
+def test_means_and_medians_of_squares_are_opencvs(side_px: int) -> None:
+    generator = np.random.default_rng(side_px)
+    noise = generator.integers(0, 256, (67, 50, 3), np.uint8)
+    for image in (noise, noise // 128 * 255, np.full((32, 33, 3), 255, np.uint8), scene(97, 150)):
+        assert np.array_equal(means(image, side_px), candidate_oracles.cv2.blur(image, (side_px, side_px)))
+        assert np.array_equal(medians(image, side_px), candidate_oracles.cv2.medianBlur(image, side_px))
+
+
+def test_every_hls_colour_becomes_opencvs_rgb() -> None:
+    colours = np.indices((180, 256, 256), np.uint8).reshape(3, 2880, 4096)
+    hls = np.ascontiguousarray(colours.transpose(1, 2, 0))
+    opencv = candidate_oracles.cv2.cvtColor(hls, candidate_oracles.cv2.COLOR_HLS2RGB)
+    assert np.array_equal(rgb_of_scaled(hls, np.float32(1), np.float32(0)), opencv)
+
+
+@pytest.mark.parametrize("size", [(97, 150), (40, 33)], ids=str)
+def test_jpeg_of_rgb_taken_for_bgr_is_opencvs_at_every_quality(size: tuple[int, int]) -> None:
+    image, cv2 = scene(*size), candidate_oracles.cv2
+    for quality in range(1, 101):
+        _, file = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
+        opencv = cv2.imdecode(file, cv2.IMREAD_UNCHANGED)
+        assert np.array_equal(jpeg_pixels(image, quality, as_bgr=True), opencv), quality
+
+
+@pytest.mark.parametrize("size", [(32, 32), (97, 151)], ids=str)
+def test_tables_and_arithmetic_are_the_same_on_all_processors(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, generator = scene(*size), np.random.default_rng(0)
+    table = generator.integers(0, 256, 256, np.uint8)
+    numbers = [np.float32(1.37), np.float64(1.37), np.float32(-0.4), np.float64(0.3)]
+    shifts = np.linspace(-229, 229, 12, dtype=np.float32)
+
+    def results() -> list[np.ndarray]:
+        scaled = [scale_and_shift(image, number, type(number)(7.25)) for number in numbers]
+        return [through_table(image, table), *scaled, *(shift_bytes(image, shift) for shift in shifts)]
+
+    here = results()
+    for module in (byte_tables, byte_arithmetic):
+        monkeypatch.setattr(module, "IS_FAST", False)
+    assert np.array_equal(here[0], table[image])
+    for fast, plain in zip(here, results(), strict=True):
+        assert np.array_equal(fast, plain)
 
 
 def poisson_counts(rate: float, size: tuple[int, int], key: int) -> np.ndarray:

@@ -156,6 +156,7 @@ def select_benchmark(
     without: Sequence[str] = (),
     replicates: int = CATEGORY_REPLICATES,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> SelectedBenchmark:
     """Select the benchmark whose corruptions of one category overlap least.
 
@@ -172,6 +173,7 @@ def select_benchmark(
         replicates: bootstrap replicates for the share in which each corruption is selected, up to 1,000; 0
             for none.
         seed: seed of the categories and of generated benchmarks.
+        progress: counts replicates.
     """
     check_rule(threshold, seed)
     overlaps = read_overlaps(study, replicates)
@@ -186,4 +188,5 @@ def select_benchmark(
         count=COUNT if count is None else count,
         seed=seed,
         replicates=overlaps.replicates,
+        progress=progress,
     )

@@ -13,6 +13,7 @@ from windtunnel.api.output_files import check_file, check_suite_file
 from windtunnel.cli.categories import REPLICATES, STUDY, category_options
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.printing import print_lines
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 
 CATEGORIES = click.option(
@@ -128,7 +129,8 @@ def select_command(study: str, out: str | None, as_json: bool, **options: Any) -
     """
     if out is not None:
         check_suite_file(out)
-    selected = api.select_benchmark(study, **options)
+    with Bar(Console(stderr=True), "selecting from replicates") as bar:
+        selected = api.select_benchmark(study, progress=bar, **options)
     if as_json:
         print_json(selected.to_json())
     if out:

@@ -66,8 +66,9 @@ REPLICATES = click.option(
 @click.option(
     "--validate",
     multiple=True,
-    metavar="RUN|TABLE.csv",
-    help="Validate with runs of other models, or a table of models and settings; may be repeated.",
+    metavar="RUN|FOLDER|TABLE.csv",
+    help="Validate with runs of other models, a folder of them, or a table of models and settings; may be "
+    "repeated.",
 )
 @click_option(PredictivityOptions.field("unit"))
 @click.option("--report", "page", metavar="FILE.html", help="Also write an HTML page of the study.")
@@ -85,7 +86,7 @@ def command(study: str, page: str | None, as_json: bool, as_csv: bool, **options
     \b
     Examples:
       windtunnel categories studies/cifar
-      windtunnel categories studies/cifar --validate runs/net-a --validate runs/net-b --validate more.csv
+      windtunnel categories studies/cifar --validate runs --validate more.csv
       windtunnel categories accuracies.csv --without s2n/jpeg_compression --csv
     """
     if as_json and as_csv:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,13 +14,15 @@ def lazy_names(
     """The functions `__getattr__` and `__dir__` of a package whose names come from other modules.
 
     Args:
-        package: the package's name, for errors.
+        package: the package's name.
         modules: the module of every name.
     """
 
     def get_name(name: str) -> Any:
         if name in modules:
-            return getattr(importlib.import_module(modules[name]), name)
+            value = getattr(importlib.import_module(modules[name]), name)
+            setattr(sys.modules[package], name, value)  # the next use finds it without this function
+            return value
         raise AttributeError(f"module '{package}' has no attribute '{name}'")
 
     def names() -> list[str]:

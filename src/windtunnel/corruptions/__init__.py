@@ -32,6 +32,7 @@ MIN_SIDE_PX = 32
 # Module constants, because every call checks them.
 WHOLE = (int, np.integer)
 BYTES = np.dtype(np.uint8)
+COLOURS = (1, 3)
 
 PixelFunction = Callable[..., Image]
 
@@ -129,6 +130,8 @@ class Corruption(Plugin):
 
         User-defined units get a copy, and their result is checked.
         """
+        if self.is_shipped and not self.severities and not severity:
+            return self.function(image, rng, **settings)
         parameters: dict[str, float | str] = {**self.parameters(severity, edition), **settings}
         if self.is_shipped:
             return self.function(image, rng, **parameters)
@@ -155,16 +158,16 @@ class Corruption(Plugin):
     ) -> NDArray[np.uint8]:
         """Corrupt an image as the function `corrupt` does, with options that are checked already."""
         canvas = as_canvas(image)
-        height, width = canvas.shape[:2]
-        if min(height, width) < self.min_side_px:
+        height, width, _ = canvas.shape
+        if height < self.min_side_px or width < self.min_side_px:
             raise UserError(
                 f"The image is {width}x{height} pixels; {self.name} needs at least {self.min_side_px} on "
                 "each side."
             )
-        rng = self.draws(seed, sample_id, severity)
+        rng = Draws(seed, sample_id, self._kind, severity)
         corrupted = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
-        is_rgb = image.ndim == 3 and image.shape[2] == 3
-        return corrupted if is_rgb else corrupted[:, :, 0].reshape(image.shape)
+        is_grey = canvas is not image and image.shape != canvas.shape
+        return corrupted[:, :, 0].reshape(image.shape) if is_grey else corrupted
 
     @cached_property
     def _kind(self) -> str:
@@ -310,7 +313,8 @@ def corrupt(
     unit = REGISTRY.get(name)
     level = unit.level(severity)
     check_seed(seed)
-    check_edition(edition)
+    if edition is not None:
+        check_edition(edition)
     if settings:
         unit.assets(settings)
     return unit.corrupt(
@@ -328,24 +332,20 @@ def as_canvas(image: NDArray[np.uint8], other_kinds: str = OTHER_KINDS) -> Image
 
     `other_kinds` is advice for images of another type, for the error message.
     """
-    if (
-        not isinstance(image, np.ndarray)
-        or image.dtype != BYTES
-        or image.ndim not in (2, 3)
-        or (image.ndim == 3 and image.shape[2] not in (1, 3))
-    ):
+    shape = image.shape if isinstance(image, np.ndarray) and image.dtype == BYTES else ()
+    if not (len(shape) == 2 or (len(shape) == 3 and shape[2] in COLOURS)):
         given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
         raise UserError(
             f"The image is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1 ({other_kinds})."
         )
-    height, width = image.shape[:2]
-    if min(height, width) < MIN_SIDE_PX:
+    height, width = shape[:2]
+    if height < MIN_SIDE_PX or width < MIN_SIDE_PX:
         raise UserError(
             f"The image is {width}x{height} pixels; give one of at least {MIN_SIDE_PX} on each side."
         )
-    if image.ndim == 2 or image.shape[2] == 1:
+    if len(shape) == 2 or shape[2] == 1:
         return np.repeat(image.reshape(height, width, 1), 3, axis=2)
-    return image if image.flags.c_contiguous and image.flags.writeable else np.array(image, order="C")
+    return image if image.flags.carray else np.array(image, order="C")
 
 
 def corruption_condition(

@@ -15,14 +15,14 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,13 +101,13 @@ class _Worker:
     consumer: Consumer | None = None
     memory: dict[str, _SharedBlock] = field(default_factory=dict)
 
-    def pixels(self, block: _Block) -> NDArray[np.uint8]:
-        """The images in a block as one row of bytes, which change once the worker fills it again."""
-        if block.name not in self.memory:
-            self.memory[block.name] = _SharedBlock(block.name)
+    def pixels(self, filled: _Filled) -> NDArray[np.uint8]:
+        """The images of a batch as one row of bytes, which change once the worker fills the slot again."""
+        if filled.name not in self.memory:
+            self.memory[filled.name] = _SharedBlock(filled.name)
         # np.ndarray(buffer=...) would not keep the memory mapped.
-        memory: Any = self.memory[block.name].buf
-        return np.frombuffer(memory, np.uint8, math.prod(block.shape))
+        memory: Any = self.memory[filled.name].buf
+        return np.frombuffer(memory, np.uint8, math.prod(filled.shape))
 
     def answer(self, message: RunChunk | int | _Kept) -> None:
         """Send a chunk, the number of a slot that may be filled again, or one that may not."""
@@ -185,28 +185,28 @@ class _Pool:
         worker.chunks.append(self._waiting.popleft())
         worker.answer(worker.chunks[-1])
 
-    def _accept(self, worker: _Worker, event: Event | tuple[Batch, _Block]) -> None:
+    def _accept(self, worker: _Worker, event: Event | _Filled) -> None:
         if worker.consumer is None:
             worker.consumer = self._begin(worker.chunks[0])
-        if not isinstance(event, tuple):
+        if not isinstance(event, _Filled):
             worker.consumer.accept(event)
             return
-        batch, block = event
-        pixels = worker.pixels(block)
+        run, numerics, places, slot, name, shape = event
+        pixels = worker.pixels(event)
         if self._copies:
-            copies = pixels.reshape(block.shape)[: len(batch.places)].copy()
-            worker.answer(block.slot)
-            worker.consumer.accept(replace(batch, buffer=Buffer(copies)))
+            copies = pixels.reshape(shape)[: len(places)].copy()
+            worker.answer(slot)
+            worker.consumer.accept(Batch(run, numerics, Buffer(copies), places))
             return
         in_use = weakref.ref(pixels)  # by every array that a model makes of it
-        worker.consumer.accept(replace(batch, buffer=Buffer(pixels.reshape(block.shape))))
+        worker.consumer.accept(Batch(run, numerics, Buffer(pixels.reshape(shape)), places))
         del pixels
         if in_use() is None:
-            worker.answer(block.slot)
+            worker.answer(slot)
         else:
             self._copies = True
-            del worker.memory[block.name]
-            worker.answer(_Kept(block.slot))
+            del worker.memory[name]
+            worker.answer(_Kept(slot))
 
     def _finished(self, worker: _Worker) -> tuple[RunChunk, Any]:
         consumer = worker.consumer or self._begin(worker.chunks[0])
@@ -232,10 +232,15 @@ class _Pool:
         self._assign(self._workers[-1])
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Where the images of a batch are: the slot, the name of its shared memory and their shape."""
+class _Filled(NamedTuple):
+    """A batch as a message, without its pixels: slot, name and shape of the shared memory that holds them.
 
+    A tuple of plain values, because every batch is one message and dataclasses take longer to unpickle.
+    """
+
+    run: int
+    numerics: str
+    places: list[int]
     slot: int
     name: str
     shape: tuple[int, ...]
@@ -321,12 +326,13 @@ class _Slots:
         images: Any = np.ndarray(shape, np.uint8, self._blocks[slot].buf)
         return Buffer(images, slot)
 
-    def sent(self, batch: Batch) -> tuple[Batch, _Block]:
-        """A batch as a message: without its pixels, which the owner finds in the slot."""
+    def sent(self, batch: Batch) -> _Filled:
+        """A batch as a message; the slot is in use until the owner releases it."""
         slot = batch.buffer.slot
         self._in_use.add(slot)
-        block = _Block(slot, self._blocks[slot].name, self._shapes[slot])
-        return replace(batch, buffer=_NO_PIXELS), block
+        return _Filled(
+            batch.run, batch.numerics, batch.places, slot, self._blocks[slot].name, self._shapes[slot]
+        )
 
     def _receive(self) -> None:
         message = self._messages.get()
@@ -376,9 +382,6 @@ def _reserve(block: _SharedBlock) -> None:
         ) from error
     finally:
         os.close(handle)
-
-
-_NO_PIXELS = Buffer(np.empty((0, 0, 0, 3), np.uint8))
 
 
 def _free(block: _SharedBlock) -> None:

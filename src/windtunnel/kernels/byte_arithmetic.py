@@ -1,12 +1,13 @@
 """Linear functions of bytes, clipped to 0..255 and truncated.
 
-They replace tables: the compiler vectorises arithmetic, but not lookups. Numbers are computed in the type of
+They replace tables, except on processors that look up 64 bytes at a time: the compiler vectorises arithmetic,
+but not lookups. Numbers are computed in the type of
 the given ones, float32 or float64, so that truncation falls where the definition's does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor
 
 import cv2
@@ -14,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
+from windtunnel.kernels.byte_tables import UNCHANGED
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.lines import lines
+from windtunnel.kernels.vector_lookup import IS_FAST, look_up
 
 Real = np.float32 | np.float64
 # Hues of 8-bit HSV, in units of 2 degrees.
@@ -33,7 +36,7 @@ def shift_bytes(image: Image, shift: np.float32) -> Image:
     close to 0 or 1 can be rounded to a whole number in float32.
     """
     whole = floor(shift)
-    if not _SAFE < shift - whole < 1 - _SAFE:
+    if IS_FAST or not _SAFE < shift - whole < 1 - _SAFE:
         return scale_and_shift(image, np.float32(1), shift)
     size = abs(whole)
     return np.asarray((cv2.add if whole > 0 else cv2.subtract)(image, (size, size, size, 0)), np.uint8)
@@ -61,11 +64,14 @@ def shift_hsv(hsv: Image, hue: float, saturation: float, value: float) -> Image:
 
 def scale_and_shift(image: Image, factor: Real, shift: Real) -> Image:
     """v * factor + shift."""
+    scale: Callable[..., None] = _scale_double if factor.dtype == np.float64 else _scale_single
     out = np.empty_like(image)
-    if factor.dtype == np.float32:
-        _scale_single(image.reshape(-1), np.float32(factor), np.float32(shift), out.reshape(-1))
+    if IS_FAST:
+        table = np.empty(256, np.uint8)
+        scale(UNCHANGED, factor, shift, table)
+        look_up(image, table, out)
     else:
-        _scale_double(image.reshape(-1), np.float64(factor), np.float64(shift), out.reshape(-1))
+        scale(image.reshape(-1), factor, shift, out.reshape(-1))
     return out
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.vector_lookup import IS_FAST, look_up
 
 Table = NDArray[np.uint8]
 
@@ -25,7 +26,11 @@ def truncated(values: NDArray[Any]) -> Table:
 
 def through_table(image: Image, table: Table) -> Image:
     """Every channel of an image through one table."""
-    return np.asarray(cv2.LUT(image, table), np.uint8)
+    if not IS_FAST:
+        return np.asarray(cv2.LUT(image, table), np.uint8)
+    out = np.empty_like(image)
+    look_up(image, table, out)
+    return out
 
 
 def through_tables(image: Image, first: Table, second: Table, third: Table) -> Image:

@@ -52,8 +52,11 @@ C_0_298, C_0_390, C_0_541, C_0_765, C_0_899, C_1_175 = 2446, 3196, 4433, 6270, 7
 C_1_501, C_1_847, C_1_961, C_2_053, C_2_562, C_3_072 = 12299, 15137, 16069, 16819, 20995, 25172
 
 
-def jpeg_pixels(image: Image, quality: int) -> Image:
-    """The pixels of an image after it has been stored as JPEG of a quality and decoded."""
+def jpeg_pixels(image: Image, quality: int, *, as_bgr: bool = False) -> Image:
+    """The pixels of an image after it has been stored as JPEG of a quality and decoded.
+
+    With `as_bgr` the encoder takes red for blue and blue for red, as OpenCV does if it is given RGB.
+    """
     height, width = image.shape[:2]
     right, bottom = -width % MACROBLOCK_PX, height % 2
     if right or bottom:
@@ -63,7 +66,7 @@ def jpeg_pixels(image: Image, quality: int) -> Image:
     luma = scratch("jpeg luma", (-(-rows // BLOCK_PX) * BLOCK_PX, columns), np.uint8)
     chroma = scratch("jpeg chroma", (2, -(-rows // MACROBLOCK_PX) * BLOCK_PX, columns // 2), np.uint8)
     tiles = scratch("jpeg tiles", (2, 64 * TILE), np.int32)
-    colours = planes[0], planes[1], planes[2]
+    colours = (planes[2], planes[1], planes[0]) if as_bgr else (planes[0], planes[1], planes[2])
     cv2.split(image, colours)
     _store(planes, luma, chroma, *_steps(quality), tiles, -(-height // 2), -(-width // 2))
     merged = cv2.merge(colours)

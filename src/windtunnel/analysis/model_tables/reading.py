@@ -46,7 +46,8 @@ def read_tables(
     """Tables of models and settings as one, joined by the models' names.
 
     Args:
-        sources: run folders, CSV files, or folders of timm's results; each is recognised by its content.
+        sources: run folders, folders of run folders, CSV files, or folders of timm's results; each is
+            recognised by its content.
         units: `percent` if the CSV files are in per cent, or `COLUMN=percent` for single columns.
         clean: the column of clean accuracies; "" to recognise it, `none` for none.
         ignored: columns of CSV files that are left out.
@@ -60,6 +61,7 @@ def read_tables(
         raise UserError("No table is given; give run folders, a CSV file, or a folder of timm's results.")
     directions = dict(_score_direction(text) for text in scores)
     metrics = [name for name in directions if metric_of(metric_named(name))]
+    sources = [each for source in sources for each in _runs_inside(source)]
     _refuse_repeated(sources)
     runs = [source for source in sources if isinstance(source, ScoredRun) or _is_run(Path(source))]
     files = [Path(source) for source in sources if not isinstance(source, ScoredRun) and source not in runs]
@@ -105,6 +107,13 @@ def _is_run(path: Path) -> bool:
     return (path / RECIPE_FILE).is_file()
 
 
+def _runs_inside(source: str | Path | ScoredRun) -> list[str | Path | ScoredRun]:
+    """The run folders of a folder that is no run itself; the source itself if there are none."""
+    if isinstance(source, ScoredRun) or _is_run(Path(source)) or not Path(source).is_dir():
+        return [source]
+    return [*sorted(path for path in Path(source).iterdir() if _is_run(path))] or [source]
+
+
 def _read_file(
     path: Path, units: Sequence[str], ignored: Sequence[str], scores: Mapping[str, Direction]
 ) -> ModelTable:
@@ -113,8 +122,8 @@ def _read_file(
         return read_timm_results(path, units)
     if path.is_dir():
         raise UserError(
-            f"{path} is neither a run folder nor a folder of timm's results (results-imagenet-a.csv and "
-            "others); give one of them, or a CSV file."
+            f"{path} is neither a run folder, a folder of run folders, nor a folder of timm's results "
+            "(results-imagenet-a.csv and others); give one of them, or a CSV file."
         )
     if not path.is_file():
         raise UserError(

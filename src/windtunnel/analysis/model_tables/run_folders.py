@@ -29,6 +29,8 @@ class Cell:
 def runs_table(runs: Sequence[ScoredRun], metrics: Sequence[str] = ()) -> ModelTable:
     """The table of finished runs, joined by the models' names.
 
+    Different models of one name are told apart by their run folders.
+
     Corrupted conditions have the accuracy on clean images of the same run, and natural sets that on their
     clean images, which are of the same classes. Frame sets have pm-0 and every pm-k.
 
@@ -36,25 +38,25 @@ def runs_table(runs: Sequence[ScoredRun], metrics: Sequence[str] = ()) -> ModelT
         runs: finished runs; one run per model and benchmark.
         metrics: further scores over all conditions of a run, such as mfr.
     """
-    _refuse_namesakes(runs)
+    names = _model_names(runs)
     prefixes = _prefixes([run for run in runs if not run.natural])
     rows: dict[str, dict[str, Cell]] = {}
     origin: dict[tuple[str, str], str] = {}
-    for run in runs:
+    for run, model in zip(runs, names, strict=True):
         prefix = "" if run.natural else prefixes[_benchmark(run)]
-        row = rows.setdefault(run.info.model.name, {})
+        row = rows.setdefault(model, {})
         for cell in (*_accuracies(run, prefix), *_other_scores(run, metrics, prefix)):
             name = cell.setting.name
             if name in row and row[name].value != cell.value:
                 raise UserError(
-                    f"{origin[run.info.model.name, name]} and {run.path} both have {name} of "
-                    f"{run.info.model.name}; give one run per model and benchmark."
+                    f"{origin[model, name]} and {run.path} both have {name} of {model}; give one run per "
+                    "model and benchmark."
                 )
             row[name] = cell
-            origin[run.info.model.name, name] = str(run.path)
+            origin[model, name] = str(run.path)
     settings = {name: cell.setting for row in rows.values() for name, cell in row.items()}
     values = [[row[name].value if name in row else np.nan for name in settings] for row in rows.values()]
-    families = {run.info.model.name: run.info.model.family for run in runs}
+    families = {model: run.info.model.family for run, model in zip(runs, names, strict=True)}
     return ModelTable(
         tuple(rows),
         tuple(settings.values()),
@@ -181,16 +183,28 @@ def _prefixes(runs: Sequence[ScoredRun]) -> dict[tuple[str, str], str]:
     }
 
 
-def _refuse_namesakes(runs: Sequence[ScoredRun]) -> None:
-    """Refuse runs of different models that have the same name."""
-    by_name: dict[str, ScoredRun] = {}
+def _model_names(runs: Sequence[ScoredRun]) -> list[str]:
+    """The name of each run's model; different models of one name are called by their run folders.
+
+    Models with several runs each cannot be told apart so, and are refused.
+    """
+    by_name: dict[str, list[ScoredRun]] = {}
     for run in runs:
-        other = by_name.setdefault(run.info.model.name, run)
-        if other.recipe.model.fingerprint != run.recipe.model.fingerprint:
+        by_name.setdefault(run.info.model.name, []).append(run)
+    ambiguous = set()
+    for name, same in by_name.items():
+        fingerprints = [run.recipe.model.fingerprint for run in same]
+        if len(set(fingerprints)) == 1:
+            continue
+        if len(set(fingerprints)) < len(same):
+            other = next(run for run in same if run.recipe.model.fingerprint != fingerprints[0])
             raise UserError(
-                f"{other.path} and {run.path} are runs of two models called {run.info.model.name}; give each "
-                "model a name of its own, because runs are joined by it."
+                f"{same[0].path} and {other.path} are runs of two models called {name}; give each model a "
+                "name of its own, because runs are joined by it."
             )
+        ambiguous.add(name)
+    names = ((run.info.model.name, run.path.name) for run in runs)
+    return [folder if name in ambiguous else name for name, folder in names]
 
 
 def _notes(runs: Sequence[ScoredRun]) -> Iterator[str]:

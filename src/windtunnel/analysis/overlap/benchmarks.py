@@ -30,6 +30,7 @@ from windtunnel.analysis.overlap.selection import (
 )
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.suites.suite_text import suite_text
 
@@ -214,6 +215,7 @@ def select_from(
     count: int = COUNT,
     seed: int = 0,
     replicates: Matrix | None = None,
+    progress: Progress = silent,
 ) -> SelectedBenchmark:
     """The benchmark of `each` corruptions in `categories` categories with the least overlap.
 
@@ -225,6 +227,7 @@ def select_from(
         count: number of generated benchmarks; at most as many as exist.
         seed: seed of the generated benchmarks.
         replicates: bootstrap replicates of the matrix, for the shares of the selected corruptions.
+        progress: counts replicates.
     """
     if rule not in RULES:
         raise UserError(f"{option('rule')} is '{rule}'; give {' or '.join(RULES)}.")
@@ -242,7 +245,7 @@ def select_from(
     chosen = selection.benchmark
     shares: dict[int, float] | None = None
     if replicates is not None and len(replicates):
-        shares = selection_shares(analysis.part(replicates), labels, categories, each, chosen)
+        shares = selection_shares(analysis.part(replicates), labels, categories, each, chosen, progress)
     return SelectedBenchmark(
         _by_category(analysis, chosen),
         selection.overlap,

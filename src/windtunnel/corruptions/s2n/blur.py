@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import cv2
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
+from windtunnel.kernels.squares import means
 
 SIDES_PX = (5, 7, 9)
 
@@ -22,5 +20,4 @@ SIDES_PX = (5, 7, 9)
 )
 def blur(image: Image, rng: Draws) -> Image:
     """The mean of a square around every pixel; the border is mirrored without its last pixel."""
-    side = SIDES_PX[rng.integer("side", 0, len(SIDES_PX))]
-    return np.asarray(cv2.blur(image, (side, side)), np.uint8)
+    return means(image, SIDES_PX[rng.integer("side", 0, len(SIDES_PX))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
-from windtunnel.kernels.opencv_jpeg import jpeg_as_bgr
+from windtunnel.kernels.jpeg import jpeg_pixels
 
 QUALITIES = (5, 16)
 
@@ -21,4 +21,4 @@ QUALITIES = (5, 16)
 )
 def image_compression(image: Image, rng: Draws) -> Image:
     """Encode and decode; red and blue change places for the encoder, as published."""
-    return jpeg_as_bgr(image, rng.integer("quality", *QUALITIES))
+    return jpeg_pixels(image, rng.integer("quality", *QUALITIES), as_bgr=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import cv2
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
@@ -19,4 +16,4 @@ from windtunnel.corruptions.s2n import candidate
 )
 def invert_img(image: Image, _rng: Draws) -> Image:
     """255 minus every value."""
-    return np.asarray(cv2.bitwise_not(image), np.uint8)
+    return ~image

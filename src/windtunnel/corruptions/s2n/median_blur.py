@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import cv2
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
+from windtunnel.kernels.squares import medians
 
 SIDES_PX = (5, 7, 9, 11)
 
@@ -22,4 +20,4 @@ SIDES_PX = (5, 7, 9, 11)
 )
 def median_blur(image: Image, rng: Draws) -> Image:
     """The median of a square around every pixel, for each channel; the border is repeated."""
-    return np.asarray(cv2.medianBlur(image, SIDES_PX[rng.integer("side", 0, len(SIDES_PX))]), np.uint8)
+    return medians(image, SIDES_PX[rng.integer("side", 0, len(SIDES_PX))])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
@@ -24,5 +27,11 @@ HUNDREDTHS = (300, 1001)
 )
 def random_gamma(image: Image, rng: Draws) -> Image:
     """Raise values in units of the full range to the power gamma, and truncate."""
-    gamma = rng.integer("gamma", *HUNDREDTHS) / 100
-    return through_table(image, truncated(255 * np.power(LEVELS * (1 / 255), gamma)))
+    return through_table(image, _tables()[rng.integer("gamma", *HUNDREDTHS) - HUNDREDTHS[0]])
+
+
+@cache
+def _tables() -> NDArray[np.uint8]:
+    """One table for each gamma: all of them take less time than a few images."""
+    gammas = np.arange(*HUNDREDTHS)[:, None] / 100
+    return truncated(255 * np.power(LEVELS * (1 / 255), gammas))

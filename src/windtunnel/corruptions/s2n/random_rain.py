@@ -9,6 +9,7 @@ from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions.s2n import candidate
 from windtunnel.kernels.opencv_colours import scaled_lightness
+from windtunnel.kernels.squares import means
 
 # One streak for so many pixels.
 AREA_PX = 600
@@ -38,4 +39,4 @@ def random_rain(image: Image, rng: Draws) -> Image:
     y = np.array(rng.integers("rows", count, 0, height - LENGTH_PX + 1), np.int32)
     ends = np.stack([x, y, x + WIDTH_PX, y + LENGTH_PX], axis=1).reshape(count, 2, 2)
     rainy = cv2.polylines(image.copy(), list(ends), isClosed=False, color=COLOUR)
-    return scaled_lightness(np.asarray(cv2.blur(rainy, (BLUR_PX, BLUR_PX)), np.uint8), LIGHTNESS)
+    return scaled_lightness(means(rainy, BLUR_PX), LIGHTNESS)

@@ -25,6 +25,6 @@ def sharpen(image: Image, rng: Draws) -> Image:
     """Correlate with a mixture of the identity and a 3x3 kernel that enhances edges."""
     share = np.float32(rng.uniform("share", *SHARES))
     lightness = np.float32(rng.uniform("lightness", *LIGHTNESSES))
-    centre = (1 - share) + share * (8 + lightness)
-    kernel = np.array([[-share, -share, -share], [-share, centre, -share], [-share, -share, -share]])
+    kernel = np.full((3, 3), -share, np.float32)
+    kernel[1, 1] = (1 - share) + share * (8 + lightness)
     return np.asarray(cv2.filter2D(image, -1, kernel), np.uint8)

@@ -141,20 +141,18 @@ def _labels_placed(
     label_score = np.full(len(scores), np.nan, np.float32)
     # If no competing output is the image's class, every prediction is wrong.
     label_rank[[bool(row_labels) for row_labels in labels]] = mask.sum()
-    places = [
-        (row, label)
-        for row, row_labels in enumerate(labels)
-        for label in row_labels
-        if label >= 0 and mask[label]
-    ]
-    if not places:
+    places = [(row, label) for row, row_labels in enumerate(labels) for label in row_labels if label >= 0]
+    rows, classes = np.array(places, np.intp).reshape(-1, 2).T
+    rows, classes = rows[mask[classes]], classes[mask[classes]]
+    if not rows.size:
         return label_rank, label_score
-    rows, classes = np.array(places).T
     # Most images have one label, and then no row is copied.
     theirs = scores if np.array_equal(rows, np.arange(len(scores))) else scores[rows]
     own = scores[rows, classes][:, None]
-    earlier = np.arange(scores.shape[1]) < classes[:, None]
-    ranks = np.count_nonzero(((theirs > own) | ((theirs == own) & earlier)) & mask, axis=1).astype(np.int32)
+    ahead, tied = theirs > own, theirs == own
+    if np.count_nonzero(tied) > rows.size:  # not only the labels themselves
+        ahead |= tied & (np.arange(scores.shape[1]) < classes[:, None])
+    ranks = np.count_nonzero(ahead & mask, axis=1).astype(np.int32)
     np.minimum.at(label_rank, rows, ranks)
     best = ranks == label_rank[rows]
     label_score[rows[best]] = own[best, 0]
