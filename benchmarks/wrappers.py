@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--subset", type=int, default=0)
     parser.add_argument("--fitted", type=int, default=200, help="images for the temperature")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--wrappers", nargs="+", default=WRAPPERS, help="besides the temperature")
     given = parser.parse_args()
 
     fitting = windtunnel.run(
@@ -46,7 +47,7 @@ def main() -> None:
     fit = windtunnel.fit_temperature(fitting)
     file = given.out / "temperature.json"
     windtunnel.write_temperature(fit, file)
-    wrappers = (*WRAPPERS, f"temperature(file={file})")
+    wrappers = (*given.wrappers, f"temperature(file={file})")
     models = [given.model, *(f"{wrapper}|{given.model}" for wrapper in wrappers)]
     runs = windtunnel.run_models(
         models, given.images, "imagenet-c", out=given.out / "runs", preprocess=given.preprocess,
