@@ -40,6 +40,7 @@ SUITE_KEYS = (
     "units",
     "levels",
     "unit_levels",
+    "families",
     "metrics",
     "subset",
     "mask",
