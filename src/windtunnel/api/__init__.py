@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.api.calibrating import fit_temperature as fit_temperature
+    from windtunnel.api.calibrating import write_temperature as write_temperature
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
     from windtunnel.api.choosing import CATEGORY_REPLICATES as CATEGORY_REPLICATES
     from windtunnel.api.choosing import CATEGORY_THRESHOLD as CATEGORY_THRESHOLD
@@ -134,6 +136,7 @@ _NAMES = {
     "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.api.calibrating": ("fit_temperature", "write_temperature"),
     "windtunnel.api.choosing": (
         "BENCHMARK_COUNT",
         "CATEGORY_REPLICATES",

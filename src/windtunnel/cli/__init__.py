@@ -49,6 +49,7 @@ COMMANDS = {
     "score": ("windtunnel.cli.score", "Print a run's scores, or score a file of predictions."),
     "show": ("windtunnel.cli.show", "Write sample images of a corruption or sequence."),
     "slices": ("windtunnel.cli.slices", "Score a run by class, image size or metadata column."),
+    "temperature": ("windtunnel.cli.temperature", "Fit a model's temperature to a finished run."),
     "warmup": ("windtunnel.cli.warmup", "Compile and cache all corruptions ahead of time."),
 }
 

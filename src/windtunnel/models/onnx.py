@@ -72,6 +72,7 @@ class OnnxModel(Model):
         self.preprocess = fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
         self.about = self._declaration.about
+        self.declared_wrappers = self._declaration.wrappers
         probe = self._probe()
         facts = output_facts(self._declaration, probe, path.name)
         # Weights may be in files of any name; the model's scores distinguish them.
