@@ -14,6 +14,7 @@ from windtunnel.options.overlap import OverlapOptions as OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions as EffectiveRobustnessOptions
 from windtunnel.options.predictivity import PredictivityOptions as PredictivityOptions
 from windtunnel.options.record import Options as Options
+from windtunnel.options.review import ReviewOptions as ReviewOptions
 from windtunnel.options.run import RunOptions as RunOptions
 from windtunnel.options.run_file import RunFile as RunFile
 from windtunnel.options.run_file import is_run_file as is_run_file

@@ -13,6 +13,7 @@ from windtunnel.options.fine_tune import FineTuneOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
+from windtunnel.options.review import ReviewOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
 from windtunnel.options.show import ShowOptions
@@ -36,6 +37,7 @@ RECORDS = (
     CollectOptions,
     ExportOptions,
     VideoOptions,
+    ReviewOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {
