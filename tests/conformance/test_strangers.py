@@ -108,6 +108,9 @@ USES = {
         "weights",
         prepare=weights,
     ),
+    "wrappers": Use(
+        "gamma", "run gamma|demo demo --suite smoke --subset 20", "top1_error", "gamma(power=0.7)",
+    ),
     "layouts": Use(
         "labels-json", "run demo data --suite smoke", "top1_error", "data", "dataset layout 'labels-json'",
         labelled,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.api.calibrating import fit_temperature as fit_temperature
+    from windtunnel.api.calibrating import write_temperature as write_temperature
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
     from windtunnel.api.choosing import CATEGORY_REPLICATES as CATEGORY_REPLICATES
     from windtunnel.api.choosing import CATEGORY_THRESHOLD as CATEGORY_THRESHOLD
@@ -53,8 +55,10 @@ if TYPE_CHECKING:
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.filtering import audit_csv as audit_csv
     from windtunnel.api.filtering import candidate_audit as candidate_audit
     from windtunnel.api.filtering import filter_hard as filter_hard
+    from windtunnel.api.filtering import fine_tune as fine_tune
     from windtunnel.api.filtering import measure_transfer as measure_transfer
     from windtunnel.api.filtering import select_ood as select_ood
     from windtunnel.api.filtering import write_project_page as write_project_page
@@ -105,6 +109,7 @@ if TYPE_CHECKING:
     from windtunnel.core.errors import ImageError as ImageError
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
+    from windtunnel.curate.project import FinishedStep as FinishedStep
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
     from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
@@ -153,6 +158,7 @@ _NAMES = {
     "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.api.calibrating": ("fit_temperature", "write_temperature"),
     "windtunnel.api.choosing": (
         "BENCHMARK_COUNT",
         "CATEGORY_REPLICATES",
@@ -168,8 +174,10 @@ _NAMES = {
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": (
+        "audit_csv",
         "candidate_audit",
         "filter_hard",
+        "fine_tune",
         "measure_transfer",
         "select_ood",
         "write_project_page",
@@ -218,6 +226,7 @@ _NAMES = {
     "windtunnel.core.errors": ("ImageError",),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
+    "windtunnel.curate.project": ("FinishedStep",),
     "windtunnel.curate.status": ("ProjectStatus",),
     "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),

@@ -14,7 +14,7 @@ from windtunnel.core.errors import unknown_name
 class SubCommands(click.Group):
     """The commands of the modules in a package, each imported when it is used.
 
-    A module whose name is a keyword of Python ends in an underscore.
+    A module whose name is a keyword of Python ends in an underscore; other underscores are hyphens.
     """
 
     def __init__(self, package: str, path: Iterable[str], group: str, help: str) -> None:
@@ -23,14 +23,14 @@ class SubCommands(click.Group):
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The names of the modules."""
-        return sorted(module.name.rstrip("_") for module in pkgutil.iter_modules(self._path))
+        return sorted(self._modules())
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         """The command of a module."""
-        if name not in self.list_commands(ctx):
+        modules = self._modules()
+        if name not in modules:
             return None
-        names = {module.name for module in pkgutil.iter_modules(self._path)}
-        module = importlib.import_module(f"{self._package}.{name if name in names else f'{name}_'}")
+        module = importlib.import_module(f"{self._package}.{modules[name]}")
         return module.command if isinstance(module.command, click.Command) else None
 
     def resolve_command(
@@ -41,3 +41,8 @@ class SubCommands(click.Group):
             hint = f"windtunnel {self.name} --help"
             raise unknown_name("sub-command", args[0], self.list_commands(ctx), hint)
         return super().resolve_command(ctx, args)
+
+    def _modules(self) -> dict[str, str]:
+        """The module of each sub-command."""
+        names = (module.name for module in pkgutil.iter_modules(self._path))
+        return {name.rstrip("_").replace("_", "-"): name for name in names}

@@ -8,6 +8,7 @@ from windtunnel.options.distance import DistanceOptions as DistanceOptions
 from windtunnel.options.doctor import DoctorOptions as DoctorOptions
 from windtunnel.options.explain import ExplainOptions as ExplainOptions
 from windtunnel.options.export import ExportOptions as ExportOptions
+from windtunnel.options.fine_tune import FineTuneOptions as FineTuneOptions
 from windtunnel.options.make import MakeOptions as MakeOptions
 from windtunnel.options.overlap import OverlapOptions as OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions as EffectiveRobustnessOptions

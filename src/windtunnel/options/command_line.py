@@ -9,6 +9,7 @@ from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
 from windtunnel.options.export import ExportOptions
+from windtunnel.options.fine_tune import FineTuneOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
@@ -29,6 +30,7 @@ RECORDS = (
     ShowOptions,
     PredictivityOptions,
     EffectiveRobustnessOptions,
+    FineTuneOptions,
     HardOptions,
     OodOptions,
     TransferOptions,

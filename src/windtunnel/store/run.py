@@ -63,6 +63,11 @@ class StoredRun:
         return self.info.scoring.weights
 
     @property
+    def families(self) -> dict[str, str]:
+        """The families of corruptions that do not come with windtunnel, if they are declared."""
+        return self.info.scoring.families
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Conditions of the suite that a precomputed set does not contain."""
         return self.info.missing
