@@ -48,7 +48,16 @@ TESTS = (
     ),
     *(
         f"tests/conformance/test_{name}.py"
-        for name in ("model_kinds", "wrappers", "layouts", "executors", "networks", "sections", "gallery", "docs")
+        for name in (
+            "model_kinds",
+            "wrappers",
+            "layouts",
+            "executors",
+            "networks",
+            "sections",
+            "gallery",
+            "docs",
+        )
     ),
     "tests/unit/test_suites.py",
 )
