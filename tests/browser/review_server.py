@@ -19,7 +19,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from windtunnel.review.records import ClassName, MediaFile, NewItem, TaskRecipe
-from windtunnel.review.review import open_review
+from windtunnel.review.review import TASKS_SECONDS, open_review
 
 SERVE = """
 import sys
@@ -69,10 +69,11 @@ class ReviewServer:
         self.review.close()
 
     def add_task(self, kind: str, items: Sequence[NewItem], **settings: Any) -> str:
-        """Create a task; returns its name."""
+        """Create a task; returns its name once the server knows it too, which takes a second at most."""
         name = f"{kind}-{secrets.token_hex(4)}"
         recipe = TaskRecipe(**{"title": f"Task {name}", "source": "tests", "check_every": 0, **settings})
         self.review.create_task(name, kind, recipe, items)
+        time.sleep(TASKS_SECONDS)
         return name
 
     def add_person(self, name: str, role: str = "reviewer") -> str:
