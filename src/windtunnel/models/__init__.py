@@ -6,7 +6,7 @@ import copy
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,16 @@ SUM_TOLERANCE = 2e-2
 
 # Height and width of an image, in pixels.
 Size = tuple[int, int]
+
+
+class FeatureSource(Protocol):
+    """A source of features: so many numbers for each image."""
+
+    count: int
+
+    def features(self, batch: NDArray[np.uint8]) -> Scores:
+        """Features (n, count) of a batch of uint8 NHWC images."""
+        ...
 
 
 class Model:
@@ -132,6 +142,10 @@ class Model:
     @property
     def gradient_source(self) -> TorchPredictor | None:
         """The source of gradients of the scores; None if the kind has none."""
+        return None
+
+    def penultimate_features(self) -> FeatureSource | None:
+        """What the last layer with weights receives, averaged over positions; None if it is not known."""
         return None
 
     @property
