@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import struct
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +22,18 @@ def jpeg(colour: tuple[int, int, int], side: int = 24) -> bytes:
     stream = io.BytesIO()
     Image.new("RGB", (side, side), colour).save(stream, "JPEG")
     return stream.getvalue()
+
+
+def png(width: int, height: int) -> bytes:
+    """A PNG file of a stated size that has the pixels of one row only."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        check = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(b"\0" * (1 + 3 * width))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -40,6 +54,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(jpeg((red, green, blue)), "text/html")  # the content decides, not the type
         elif path == "/page":
             self._send(b"<html><body>not an image</body></html>", "image/jpeg")
+        elif path == "/tiny":
+            self._send(png(1, 1), "image/png")
+        elif path == "/bomb":
+            self._send(png(60_000, 60_000), "image/png")
+        elif path == "/svg":
+            self._send(b'<svg xmlns="http://www.w3.org/2000/svg"/>', "image/svg+xml")
+        elif path == "/garbage":
+            self._write(b"\0\x1b[31mno HTTP" * 9)
+        elif path == "/headers":
+            self._write(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10**6 + b"\r\n\r\n")
+        elif path == "/chunks":
+            self._write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n")
         elif path == "/empty":
             self._send(b"", "image/jpeg")
         elif path == "/to":

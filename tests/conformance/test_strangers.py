@@ -122,7 +122,7 @@ USES = {
 
 
 def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
-    data = {"presets", "published"}
+    data = {"presets", "published", "natural-sets"}
     assert {*USES, "networks"} == set(EXAMPLES) == set(api.KINDS) - data
     own = {"task"}  # not for users yet
     kinds = {one.kind.replace(" ", "-") + "s" for one in _REGISTRIES.values() if one.kind not in own}

@@ -67,6 +67,12 @@ def test_every_failure_is_a_row_and_the_step_continues(
         "/missing": "unreachable",
         "/page": "not_an_image",
         "/empty": "not_an_image",
+        "/tiny": "too_small",
+        "/bomb": "too_large",
+        "/svg": "not_an_image",
+        "/garbage": "unreachable",
+        "/headers": "unreachable",
+        "/chunks": "unreachable",
         "/huge": "too_large",
         "/endless": "too_large",
         "/drip": "unreachable",
@@ -75,6 +81,7 @@ def test_every_failure_is_a_row_and_the_step_continues(
         "/to?/image/b": "ok",
         "/to?file:///etc/passwd": "refused",
         "/to?ftp://127.0.0.1/x": "refused",
+        "/to?javascript:alert(1)": "refused",
         "/private/x.jpg": "refused",
         "/private/open.jpg": "ok",
         "/image/scan.tiff": "refused",
@@ -97,6 +104,7 @@ def test_every_failure_is_a_row_and_the_step_continues(
         "--timeout", "2",
     )  # fmt: skip
     assert {row["url"]: row["status"] for row in found} == urls
+    assert all(row["reason"].isprintable() for row in found)
     assert all(row["reason"] for row in found if row["status"] != "ok")
     assert {row["label_status"] for row in found} == {"weak"}
     assert server.sent < 10 * 10**6

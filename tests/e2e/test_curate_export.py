@@ -293,6 +293,35 @@ def test_a_set_declared_by_hand_is_found(tmp_path: Path, model: str) -> None:
     assert {score.condition: score.value for score in run.scores(["top1_error"])} == {"mine": 0.5}
 
 
+def test_own_sets_are_listed_with_the_published_ones(
+    tmp_path: Path, windtunnel_command: Command, project: Path
+) -> None:
+    assert windtunnel_command("curate", "export", project, "--out", "sets/imagenet-a").returncode == 0
+    (tmp_path / "sets" / "other").mkdir()
+    (tmp_path / "sets" / "other" / "windtunnel.toml").write_text("not toml [")
+
+    def own(*folders: str) -> dict[str, str]:
+        done = windtunnel_command("list", "natural-sets", *folders, "--json")
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(done.stdout)
+        assert {"imagenet-a", "objectnet", "ytbb-robust"} <= {row["name"] for row in rows}
+        return {row["name"]: row["folder"] for row in rows if row["folder"]}
+
+    name = "birds-hard-unreviewed"
+    assert own() == {}
+    assert own("sets/imagenet-a") == {name: "sets/imagenet-a"}
+    assert own("sets", "sets/imagenet-a") == {name: "sets/imagenet-a", "unusable": "sets/other"}
+    shown = windtunnel_command("list", "natural-sets", "sets")
+    assert name in shown.stdout and "objectnet" in shown.stdout
+    for arguments, message in (
+        (("natural-sets", "gone"), "No such folder: gone"),
+        (("suites", "sets"), "only natural-sets are found in folders"),
+    ):
+        done = windtunnel_command("list", *arguments)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

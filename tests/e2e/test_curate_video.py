@@ -49,6 +49,11 @@ def pixels(path: Path) -> np.ndarray:
     return np.asarray(Image.open(path).convert("RGB"))
 
 
+def csv_rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
 def everything(folder: Path) -> dict[str, bytes]:
     """All files of a folder except locks."""
     return {
@@ -125,7 +130,7 @@ def test_labels_of_single_moments_are_propagated(tmp_path: Path, windtunnel_comm
     assert [row["index"] for row in rows] == [18, 19, 20, 21, 22]
     assert {row["label_status"] for row in rows if row["offset"]} == {"propagated"}
     assert all(row["labels"] == ["cat"] for row in rows)
-    assert json.loads(rows[2]["boxes"]) == [["cat", 4, 5, 20, 60]]
+    assert [row["boxes"] for row in rows] == ["", "", '[["cat", 4.0, 5.0, 20.0, 60.0]]', "", ""]
     assert "box_outside" in rows[2]["flags"]  # frames are 48 pixels high
     assert ["outside_segment" in row["flags"] for row in rows] == [True, True, False, True, True]
 
@@ -161,7 +166,31 @@ def test_bad_videos_are_rows_and_the_step_continues(tmp_path: Path, windtunnel_c
     status = {Path(video["path"]).name: video["status"] for video in made["videos"]}
     assert status == expected | {"good.mkv": "ok", "twin.mkv": "duplicate"}
     assert all(video["reason"] for video in made["videos"] if video["status"] != "ok")
-    assert made["sets"] == 1
+    used = {Path(video["path"]).name for video in made["videos"] if video["sets"]}
+    assert used == {"good.mkv", "cut.mkv", "cut_frames.mp4"}
+
+
+def test_sets_before_the_end_of_a_truncated_video_are_made_and_flagged(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    written = numbered_frames(60)
+    whole = write_clip(tmp_path / "a.mkv", written).read_bytes()
+    (tmp_path / "a.mkv").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "b.mkv").write_bytes(whole[: len(whole) // 10])
+    rows = [{"video": name, "start": 0, "end": 3, "label": "cat"} for name in ("a.mkv", "b.mkv")]
+    # The moment is after the end; the frame nearest to it must not get its label.
+    table(tmp_path / "labels.csv", *rows, {"video": "a.mkv", "start": 1.5, "end": "", "label": "dog"})
+    options = ("--labels", "labels.csv", "--anchors", 9, "--gap", 0, "--frames", 10, "--out", "set")
+    made = curate(windtunnel_command, "a.mkv", "b.mkv", *options)
+    first, second = made["videos"]
+    assert (first["status"], second["status"], second["sets"]) == ("truncated", "truncated", 0)
+    assert 20 < first["frames"] < 40 and "missing at the end of the file" in first["reason"]
+    assert 1 <= first["sets"] == made["sets"] <= first["frames"] - 10
+    for row in frames_of(tmp_path / "p"):
+        assert "truncated_video" in row["flags"] and row["index"] < first["frames"]
+        assert row["cut_off"] in ("", "start") and row["labels"] == ["cat"]
+        assert np.array_equal(pixels(tmp_path / "p" / row["file"]), written[row["index"]])
+    assert "truncated_video" in (tmp_path / "set" / "datasheet.html").read_text()
 
 
 def test_names_of_videos_do_not_become_paths(tmp_path: Path, windtunnel_command: Command) -> None:
@@ -244,7 +273,7 @@ def exported(tmp_path: Path, windtunnel_command: Command) -> tuple[dict[str, np.
     table(tmp_path / "labels.csv", *rows)
     videos = [f"{name}.mkv" for name in colours]
     made = curate(windtunnel_command, *videos, "--labels", "labels.csv", "--out", "set")
-    assert made["export"]["review"] == "without review"
+    assert not made["export"]["reviewed"]
     assert (made["export"]["sets"], made["export"]["frames"]) == (12, 240)
     return colours, labels
 
@@ -288,7 +317,7 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
         {"set": rejected_set, "frame": 11, "verdict": "accept", "reviewer": "ann"},
         # Half of the votes are no majority; unsure is a vote; a later vote replaces an earlier one.
         {"set": split_set, "frame": 9, "verdict": "accept", "reviewer": "ann"},
-        {"set": split_set, "frame": 9, "verdict": "unsure", "reviewer": "ben"},
+        {"set": split_set, "frame": 9, "verdict": "unsure", "reviewer": "ben", "note": "blurred"},
         {"set": split_set, "frame": 11, "verdict": "reject", "reviewer": "ann"},
         {"set": split_set, "frame": 11, "verdict": "accept", "reviewer": "ann"},
     ]
@@ -313,23 +342,39 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
     )
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
-    assert made["review"] == "with review"
-    assert made["left_out"] == {
-        "the anchor is rejected": 21,
-        "the set is not reviewed": 21,
+    assert made["reviewed"]
+    assert made["outcomes"] == {
+        "exported": 12 * 21 - 21 - 21 - 1 - 18 - len(others),
+        "anchor_rejected": 21,
+        "set_not_reviewed": 21,
         "rejected": 1,
-        "not reviewed": 18 + len(others),
+        "not_reviewed": 18 + len(others),
     }
     root = tmp_path / "reviewed"
     pmsets = json.loads((root / "metadata" / "pmsets.json").read_text())
     assert {len(near) for near in pmsets.values()} == {1, 19} and len(pmsets) == 10
     files = sorted(path.relative_to(root).as_posix() for path in (root / "val").rglob("*.png"))
     assert files == sorted({key for anchor, near in pmsets.items() for key in (anchor, *near)})
-    with (root / "metadata" / "manifest.csv").open(newline="") as stream:
-        manifest = list(csv.DictReader(stream))
+    manifest = csv_rows(root / "manifest.csv")
     assert len(manifest) == 12 * 21
-    assert {row["label_status"] for row in manifest if not row["left_out"]} == {"confirmed"}
-    assert {row["label_status"] for row in manifest if row["left_out"]} == {"weak", "propagated"}
+    left_out = {row["label_status"] for row in manifest if row["outcome"] != "exported"}
+    assert {row["label_status"] for row in manifest if row["outcome"] == "exported"} == {"confirmed"}
+    assert left_out == {"weak", "propagated"}
+    assert {row["votes"] for row in manifest if row["outcome"] == "rejected"} == {"ann: accept; ben: unsure"}
+    assert {row["review_notes"] for row in manifest} == {"", "ben: blurred"}
+    assert {row["verdict"] for row in manifest if row["outcome"] == "rejected"} == {"rejected"}
+    assert {row["verdict"] for row in manifest if row["outcome"] == "not_reviewed"} == {""}
+    # Both versions list the same candidates, and give classes the same numbers.
+    decided = ("outcome", "file", "label_status", "verdict", "votes", "review_notes")
+    facts, plain = (
+        [{key: value for key, value in row.items() if key not in decided} for row in rows]
+        for rows in (manifest, csv_rows(tmp_path / "set" / "manifest.csv"))
+    )
+    assert facts == plain
+    every, accepted = (
+        json.loads((tmp_path / name / "metadata" / "labels.json").read_text()) for name in ("set", "reviewed")
+    )
+    assert accepted.items() < every.items()
     right = {name: predicted(shades, 4) == labels[name] for name, shades in colours.items()}
     kept = {name.split("-")[0]: name for name in [split_set, *others]}
     judged = [
@@ -341,17 +386,142 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
     assert scores["pm-10"] == pytest.approx(np.mean(judged))
 
 
-def test_an_export_continues_and_repeats_itself(
+def test_an_export_is_a_product_with_origins_and_checksums(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    for number, name in enumerate(("a", "b", "c<i>")):
+        write_clip(tmp_path / f"{name}.mkv", numbered_frames(30 + number))
+    (tmp_path / "d.mkv").write_text("no video")
+    labels = table(
+        tmp_path / "labels.csv",
+        {"video": "a.mkv", "label": "cat", "licence": "CC0", "source": "<b>zoo"},
+        {"video": "a.mkv", "start": 0, "end": 1, "label": "cat", "licence": ""},
+        {"video": "b.mkv", "label": "dog", "license": "CC-BY-4.0"},
+        {"video": "c<i>.mkv", "label": "dog"},
+        {"video": "d.mkv", "label": "dog"},
+    )
+    videos = ("a.mkv", "b.mkv", "c<i>.mkv", "d.mkv", "--labels", labels, "--source", "roof camera")
+    curate(windtunnel_command, *videos, "--licence", "wrong", "--frames", 2)
+    again = curate(windtunnel_command, *videos, "--licence", "own", "--frames", 2, "--out", "set")
+    assert again["unchanged"] == 4  # another licence does not decode again
+    root = tmp_path / "set"
+    origins = {"a.mkv": ("CC0", "<b>zoo"), "b.mkv": ("CC-BY-4.0", "roof camera")}
+    origins |= dict.fromkeys(("c<i>.mkv", "d.mkv"), ("own", "roof camera"))
+    videos_listed = csv_rows(root / "videos.csv")
+    assert {row["file"]: (row["licence"], row["source"]) for row in videos_listed} == origins
+    assert {row["file"]: row["status"] for row in videos_listed if row["reason"]} == {"d.mkv": "unreadable"}
+    rows = csv_rows(root / "manifest.csv")
+    assert len(rows) == 3 * 5
+    assert all((row["licence"], row["source"]) == origins[row["video_file"]] for row in rows)
+    assert [row["time"] for row in pq.read_table(root / "manifest.parquet").to_pylist()] == [
+        float(row["time"]) for row in rows
+    ]
+    check_sums(root)
+    page = (root / "datasheet.html").read_text()
+    for text in (
+        "CC-BY-4.0",
+        "roof camera",
+        "Without review",
+        "up to 1 anchor, 2 frames on each side, seed 0",
+    ):
+        assert text in page
+    assert "&lt;b&gt;zoo" in page and "<b>zoo" not in page
+    shown = json.loads(windtunnel_command("curate", "status", "p", "--json").stdout)
+    assert shown["steps"]["export-p-frames-unreviewed"]["sets"] == 3
+    table(
+        tmp_path / "two.csv",
+        {"video": "a.mkv", "label": "cat", "licence": "CC0"},
+        {"video": "a.mkv", "label": "cat", "licence": "CC-BY-4.0"},
+    )
+    done = windtunnel_command("curate", "video", "p", "a.mkv", "--labels", "two.csv")
+    assert done.returncode == 2
+    assert "row 2 gives a.mkv the licence 'CC-BY-4.0', another row 'CC0'" in done.stderr
+
+
+def check_sums(folder: Path) -> None:
+    """Every file of a set has a checksum, and it is right."""
+    checked = subprocess.run(["sha256sum", "--strict", "--quiet", "-c", "SHA256SUMS"], cwd=folder)
+    assert checked.returncode == 0
+    named = {line.split("  ", 1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert named | {"SHA256SUMS"} == set(everything(folder))
+
+
+def test_reviewers_may_correct_the_labels_of_a_set(tmp_path: Path, windtunnel_command: Command) -> None:
+    for number, name in enumerate("ab"):
+        write_clip(tmp_path / f"{name}.mkv", numbered_frames(30 + number))
+    table(tmp_path / "labels.csv", {"video": "a.mkv", "label": "cat"}, {"video": "b.mkv", "label": "dog"})
+    curate(windtunnel_command, "a.mkv", "b.mkv", "--labels", "labels.csv", "--frames", 1)
+    rows = [
+        {"set": row["set"], "frame": row["index"], "verdict": "accept", "labels": ""}
+        for row in frames_of(tmp_path / "p")
+    ]
+    rows[1]["labels"] = "dog;bird"
+    table(tmp_path / "verdicts.csv", *rows)
+    done = windtunnel_command("curate", "export", "p", "--out", "set", "--reviewed", "verdicts.csv")
+    assert done.returncode == 0, done.stderr
+    names = json.loads((tmp_path / "set" / "misc" / "class_index.json").read_text())
+    labels = json.loads((tmp_path / "set" / "metadata" / "labels.json").read_text())
+    assert {(key.split("/")[1][0], *(names[str(place)] for place in labels[key])) for key in labels} == {
+        ("a", "dog", "bird"),
+        ("b", "dog"),
+    }
+
+
+def test_boxes_are_exported_as_coco_reads_them(tmp_path: Path, windtunnel_command: Command) -> None:
+    write_clip(tmp_path / "a.mkv", numbered_frames(50))
+    box = {"x1": 4, "y1": 5, "x2": 20.5, "y2": 30}
+    table(
+        tmp_path / "labels.csv",
+        {"video": "a.mkv", "start": 0.8, "label": "dog", **box},
+        {"video": "a.mkv", "start": 0.8, "label": "cat", "x1": 0, "y1": 0, "x2": 64, "y2": 48},
+        {"video": "a.mkv", "start": 0.84, "label": "cat;dog"},
+        {"video": "a.mkv", "start": 0.88, "label": "dog", **box},
+    )
+    curate(windtunnel_command, "a.mkv", "--labels", "labels.csv", "--frames", 2, "--out", "set")
+    coco = json.loads((tmp_path / "set" / "metadata" / "boxes.json").read_text())
+    keys = json.loads((tmp_path / "set" / "metadata" / "labels.json").read_text())
+    images = coco["images"]
+    # Only frames for which the table has boxes: an object does not stay where it was.
+    assert [image["frame_index"] for image in images] == [20, 22]
+    assert {image["file_name"] for image in images} < set(keys)
+    assert {(image["width"], image["height"]) for image in images} == {(64, 48)}
+    names = {category["id"]: category["name"] for category in coco["categories"]}
+    first = [row for row in coco["annotations"] if row["image_id"] == images[0]["id"]]
+    assert len({row["id"] for row in coco["annotations"]}) == 3
+    assert {names[row["category_id"]]: row["bbox"] for row in first} == {
+        "cat": [0, 0, 64, 48],
+        "dog": [4, 5, 16.5, 25],
+    }
+    assert {row["area"] for row in first} == {64 * 48, 16.5 * 25}
+    check_sums(tmp_path / "set")
+
+
+def test_a_killed_export_continues_with_the_same_bytes(
     tmp_path: Path, windtunnel_command: Command, exported: object
 ) -> None:
-    before = everything(tmp_path / "set")
-    sums = (tmp_path / "set" / "SHA256SUMS").read_text().splitlines()
-    assert len(sums) == 12 * 21 + 4
-    (tmp_path / "set" / "SHA256SUMS").unlink()
-    (tmp_path / "set" / sums[0].split()[1]).write_bytes(b"half")
-    videos = sorted(path.name for path in tmp_path.glob("*.mkv"))
-    curate(windtunnel_command, *videos, "--labels", "labels.csv", "--out", "set")
-    assert everything(tmp_path / "set") == before
+    """Also a damaged file is repaired, and another recipe is refused."""
+    whole = everything(tmp_path / "set")
+    check_sums(tmp_path / "set")
+    arguments = ["curate", "export", "p", "--out", "killed"]  # the project has only frame sets
+    killed = tmp_path / "killed"
+    for frames in (0, 60, 200):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "windtunnel", *arguments], cwd=tmp_path, stderr=subprocess.DEVNULL
+        )
+        until = time.monotonic() + 60
+        while time.monotonic() < until and process.poll() is None:
+            if killed.is_dir() and len(list(killed.glob("val/*/*.png"))) >= frames:
+                os.kill(process.pid, signal.SIGKILL)
+                break
+        assert process.wait() == -signal.SIGKILL
+        assert not (killed / "SHA256SUMS").exists()
+    next(killed.glob("val/*/*.png")).write_bytes(b"half")
+    assert windtunnel_command(*arguments).returncode == 0
+    assert everything(killed) == whole
+    assert windtunnel_command(*arguments).returncode == 0
+    assert everything(killed) == whole
+    done = windtunnel_command(*arguments, "--title", "Other")
+    assert done.returncode == 2 and "contains a set with other options" in done.stderr
 
 
 REFUSALS: list[tuple[list[object], str]] = [

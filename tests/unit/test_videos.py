@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.video_clips import numbered_frames, turn, write_bad_videos, write_clip, write_h264
 from windtunnel.curate.frame_signals import compare_frames, histogram_distance, structural_similarity
+from windtunnel.imaging.container_sizes import missing_bytes
 from windtunnel.imaging.frame_times import frame_times
 from windtunnel.imaging.videos import VideoError, decode_frames, video_times
 
@@ -89,11 +90,80 @@ def test_every_kind_of_damage_has_a_status_and_a_reason(tmp_path: Path) -> None:
     expected = write_bad_videos(tmp_path)
     found = {}
     for name in expected:
-        with pytest.raises(VideoError) as error:
-            video_times(tmp_path / name)
-        found[name] = error.value.status
-        assert error.value.reason
+        try:
+            reason = video_times(tmp_path / name).truncated
+            found[name] = "truncated" if reason else "ok"
+        except VideoError as error:
+            found[name], reason = error.status, error.reason
+        assert reason
     assert found == expected
+
+
+CONTAINERS = [
+    ("a.mp4", {"codec": "libx264", "pixels": "yuv420p", "options": {"movflags": "faststart"}}),
+    ("a.mp4", {"codec": "libx264", "pixels": "yuv420p", "options": {"movflags": "frag_keyframe+empty_moov"}}),
+    ("a.mkv", {"codec": "libx264", "pixels": "yuv420p"}),
+    ("a.avi", {"codec": "libx264", "pixels": "yuv420p"}),
+    ("a.webm", {"codec": "libvpx-vp9", "pixels": "yuv420p"}),
+    ("a.mkv", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "how"), CONTAINERS)
+def test_frames_of_a_truncated_video_are_the_first_of_the_whole_one(
+    tmp_path: Path, name: str, how: dict
+) -> None:
+    """Also where frames are stored in another order than they are shown (H.264)."""
+    path = write_clip(tmp_path / name, numbered_frames(40), **how)
+    content, whole, times = (
+        path.read_bytes(),
+        decoded(path),
+        [frame.time for frame in video_times(path).frames],
+    )
+    assert missing_bytes(path) == 0 and not video_times(path).truncated
+    used = []
+    for share in (0.1, 0.4, 0.6, 0.75, 0.9, 0.97):
+        path.write_bytes(content[: round(len(content) * share)])
+        try:
+            video = video_times(path)
+        except VideoError as error:
+            assert error.status == "truncated"
+            continue
+        used.append(len(video.frames))
+        assert video.truncated
+        assert [frame.time for frame in video.frames] == times[: used[-1]]
+        assert np.array_equal(decoded(path), whole[: used[-1]])
+    assert used == sorted(used) and 5 < used[-1] <= 40
+
+
+def test_containers_state_how_many_bytes_are_missing(tmp_path: Path) -> None:
+    for name, how in CONTAINERS:
+        path = write_clip(tmp_path / name, numbered_frames(10), **how)
+        content = path.read_bytes()
+        # The end of a Matroska or AVI file is that of its outermost element, of MP4 that of its frames.
+        path.write_bytes(content[: len(content) // 2])
+        missing = missing_bytes(path)
+        assert 0 < missing <= len(content) - len(content) // 2
+        if name.endswith((".mkv", ".webm", ".avi")):
+            assert missing == len(content) - len(content) // 2
+    for content in (
+        b"",
+        b"RIFF",
+        b"RIFF\0\0\0\0AVI LIST",  # a recorder that was stopped
+        b"RIFF\x09\0\0\0AVI LIST",  # a byte of padding that is not there
+        b"\x1aE\xdf\xa3",
+        b"\x1aE\xdf\xa3\x01",
+        b"no video",
+    ):
+        (tmp_path / "other").write_bytes(content)
+        assert missing_bytes(tmp_path / "other") == 0
+
+
+def test_frames_of_avi_are_shown_at_a_constant_rate(tmp_path: Path) -> None:
+    """AVI has no times of presentation; FFmpeg's guesses for H.264 with B-frames are out of order."""
+    video = video_times(write_h264(tmp_path / "a.avi", numbered_frames(40)))
+    assert [frame.time for frame in video.frames] == pytest.approx([index / 25 for index in range(40)])
+    assert not any(frame.estimated for frame in video.frames)
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".ts", ".avi", ".mkv"])
@@ -124,7 +194,7 @@ def test_times_always_increase(stamps: list, start: Fraction | None) -> None:
 
 
 def test_times_follow_decoding_where_presentation_is_out_of_order() -> None:
-    # H.264 in AVI: the container has no presentation times, and the decoder's guesses swap two frames.
+    # The container has no presentation times, and the decoder's guesses swap two frames.
     shown, decoding = [1, 2, 4, 3, 5], [2, 3, 4, 5, 6]
     frames = frame_times(list(zip(shown, decoding, strict=True)), Fraction(1, 25), Fraction(0), Fraction(25))
     assert [round(frame.time * 25) for frame in frames] == [1, 2, 3, 4, 5]

@@ -19,10 +19,11 @@ from windtunnel.curate.frame_set_export import export_frame_sets as _export
 from windtunnel.curate.project import Project, open_project
 from windtunnel.curate.video import FrameSets, find_videos
 from windtunnel.curate.video import make_frame_sets as _make
-from windtunnel.curate.video_labels import LabelTable, read_label_table
+from windtunnel.curate.video_labels import LabelTable, Origin, read_label_table
 from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.options import ExportOptions, VideoOptions
 from windtunnel.options.video import FRAMES
+from windtunnel.report.frame_datasheet import render_frame_datasheet
 
 
 def make_frame_sets(
@@ -78,6 +79,7 @@ class PreparedFrameSets:
             self.videos,
             self.sampling,
             self.labels,
+            Origin(self.options.licence, self.options.source),
             workers=Workers(workers, self.options.executor, self.options.address),
             progress=progress,
         )
@@ -103,19 +105,23 @@ def export_frame_sets(
     project: str | Path,
     out: str | Path,
     options: ExportOptions = ExportOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
     **changes: Any,
 ) -> FrameSetExport:
     """Write the frame sets of a project in the layout of ImageNet-Vid-Robust, which `run` accepts.
 
     Args:
         project: a project with frame sets.
-        out: the folder of the set; new, or with the same export.
+        out: the folder of the set; an existing one of the same recipe is completed.
         options: facts of the set; see `windtunnel.options.ExportOptions`. Its table `reviewed` has the
             columns set, frame and verdict (`accept`, `reject` or `unsure`): only accepted frames are
             exported. Without it all candidates are.
+        progress: counts frames.
         changes: single options by name, such as `reviewed="verdicts.csv"`; they override `options`.
     """
-    return _export(open_project(project), Path(out), options.with_changes(changes))
+    opened = open_project(project)
+    return _export(opened, Path(out), options.with_changes(changes), render_frame_datasheet, progress)
 
 
 def _sampling(options: VideoOptions) -> Sampling:

@@ -1,15 +1,17 @@
-"""List plug-ins of every kind, presets and published results."""
+"""List plug-ins of every kind, presets, published results and natural sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from windtunnel.core.errors import unknown_name
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.core.networks import REGISTRY as NETWORKS
 from windtunnel.corruptions import REGISTRY, SEVERITIES
 from windtunnel.data.layouts import by_priority
+from windtunnel.data.own_sets import find_own_sets
 from windtunnel.engine.executors import REGISTRY as EXECUTORS
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
@@ -18,6 +20,7 @@ from windtunnel.metrics.published_figures import Source, published_models, sourc
 from windtunnel.metrics.published_results import METRICS
 from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
+from windtunnel.published.natural_sets import NaturalSet, natural_sets
 from windtunnel.report.sections import by_order
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
@@ -164,6 +167,35 @@ def _networks() -> list[dict[str, Any]]:
     return [{"name": network.name, "about": network.help} for network in NETWORKS.all()]
 
 
+def _natural_sets(folders: Sequence[str | Path] = (".",)) -> list[dict[str, Any]]:
+    """The published natural sets, and those that folders declare."""
+    rows = [
+        _natural_row(natural.name, natural, "")
+        for natural in natural_sets().values()
+        if natural.output_rule != "own"  # the bases of own sets
+    ]
+    found = {path: declared for folder in folders for path, declared in find_own_sets(Path(folder)).items()}
+    for path, declared in found.items():
+        if isinstance(declared, str):
+            blank = dict.fromkeys(rows[0], "")
+            rows.append(blank | {"name": "unusable", "folder": str(path), "title": declared})
+        else:
+            rows.append(_natural_row(declared.part, declared, str(path)))
+    return rows
+
+
+def _natural_row(name: str, natural: NaturalSet, folder: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "folder": folder,
+        "title": natural.title,
+        "role": natural.role,
+        "own": natural.own is not None,
+        "filtered_by": ", ".join(natural.filtered_by),
+        "source": natural.source,
+    }
+
+
 KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "corruptions": _corruptions,
     "sequences": _sequences,
@@ -179,6 +211,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "sections": _sections,
     "executors": _executors,
     "networks": _networks,
+    "natural-sets": _natural_sets,
 }
 
 
@@ -187,8 +220,16 @@ def published_sources() -> dict[str, Source]:
     return sources()
 
 
-def list_plugins(kind: str) -> list[dict[str, Any]]:
-    """Every plug-in of a kind (one of KINDS) as a row of facts."""
+def list_plugins(kind: str, folders: Sequence[str | Path] = ()) -> list[dict[str, Any]]:
+    """Every plug-in of a kind (one of KINDS) as a row of facts.
+
+    Args:
+        kind: one of KINDS.
+        folders: for `natural-sets`, where to look for your own: each folder and the folders in it. Default:
+            the current folder.
+    """
     if kind not in KINDS:
         raise unknown_name("kind of plug-in", kind, KINDS)
-    return KINDS[kind]()
+    if folders and KINDS[kind] is not _natural_sets:
+        raise UserError(f"Folders are given ({folders[0]} ...), but only natural-sets are found in folders.")
+    return _natural_sets(folders) if folders else KINDS[kind]()

@@ -1,4 +1,4 @@
-"""windtunnel list: list plug-ins, presets and published results."""
+"""windtunnel list: list plug-ins, presets, published results and natural sets."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ WIDE = {
     "layouts": ("corrupted",),
     "decoders": ("needs", "scales"),
     "resizers": ("needs",),
+    "natural-sets": ("own", "source"),
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
     "metrics": _show_metrics,
@@ -85,11 +86,22 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(sorted(api.KINDS)), default="corruptions")
+@click.argument("folders", nargs=-1, metavar="[FOLDER]...")
 @INCLUDE
 @AS_JSON
-def command(kind: str, as_json: bool) -> None:
-    """List plug-ins of a kind, preprocessing presets or published results."""
-    rows = api.list_plugins(kind)
+def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
+    """List plug-ins of a kind, preprocessing presets, published results or natural sets.
+
+    natural-sets lists the published sets, and your own in each FOLDER and the folders in it; default: the
+    current folder. `windtunnel run MODEL FOLDER` reads them.
+
+    \b
+    Examples:
+      windtunnel list suites
+      windtunnel list natural-sets
+      windtunnel list natural-sets ./benchmarks
+    """
+    rows = api.list_plugins(kind, folders)
     if as_json:
         print_json(rows)
         return

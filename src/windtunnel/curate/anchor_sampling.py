@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.seeding import Draws
+from windtunnel.core.wording import counted
 from windtunnel.curate.video_labels import FrameLabels, nearest_frame
 
 CutOff = Literal["", "start", "end", "both"]
@@ -33,6 +34,12 @@ class Sampling:
     seconds: float = 0.0
     seed: int = 0
 
+    def describe(self) -> str:
+        """How anchors are drawn, for readers."""
+        sides = f"{self.seconds:g} s" if self.seconds else counted(self.frames, "frame")
+        gap = f", at least {self.gap:g} s apart" if self.anchors > 1 else ""
+        return f"up to {counted(self.anchors, 'anchor')}{gap}, {sides} on each side, seed {self.seed}"
+
 
 @dataclass(frozen=True)
 class FrameWindow:
@@ -51,7 +58,12 @@ class FrameWindow:
 
 
 def sample_windows(
-    times: NDArray[np.float64], labels: Mapping[int, FrameLabels] | None, sampling: Sampling, video: str
+    times: NDArray[np.float64],
+    labels: Mapping[int, FrameLabels] | None,
+    sampling: Sampling,
+    video: str,
+    *,
+    truncated: bool = False,
 ) -> list[FrameWindow]:
     """Draw the anchors of one video at random, in the order of time.
 
@@ -63,8 +75,11 @@ def sample_windows(
         labels: by index of a frame, what the table says; None without a table, when any frame may be drawn.
         sampling: how many anchors, at which distance, and how many frames around them.
         video: the id of the video, which the draws depend on.
+        truncated: whether frames are missing after the last one; sets that need them are not made.
     """
     anchors = np.arange(len(times)) if labels is None else np.array(sorted(labels), np.int64)
+    if truncated and len(anchors):
+        anchors = anchors[~_cut_off(times, anchors, sampling)[1]]
     if not len(anchors):
         return []
     first, last = _bounds(times, anchors, sampling)

@@ -163,6 +163,8 @@ def _too_slow(limits: Limits) -> DownloadFailed:
 def _reason(address: Address, error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return f"the host {address.host} is unknown"
+    if isinstance(error, http.client.BadStatusLine):
+        return f"{address.host} does not answer in HTTP"
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return f"{address.host}: {' '.join(text.split())[:200]}"
 

@@ -5,8 +5,6 @@ The set is a function of the project's files, the verdicts and the options: repe
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,43 +19,27 @@ from windtunnel.core.file_digests import file_digest
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import FilterModelInfo, OwnSet, Record, RecordError, read_record
+from windtunnel.core.records import FilterModelInfo, OwnSet
 from windtunnel.core.wording import listed
+from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
 from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
-from windtunnel.curate.set_files import checksums_text, csv_text, declaration_text, folder_names
+from windtunnel.curate.set_files import (
+    csv_text,
+    declaration_text,
+    folder_names,
+    set_name,
+    sources_text,
+    votes_text,
+)
 from windtunnel.curate.verdicts import Verdict, read_verdicts
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
 from windtunnel.options.export import ExportOptions
-from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.parquet import parquet_bytes
-from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
-STEP = "export"
-PARTS = {
-    "project": "project",
-    "candidates": "candidates",
-    "audit": "filtration",
-    "verdicts": "verdicts",
-    "options": "options",
-}
-EXPORT = FolderKind("set", "set.json", 1, PARTS, lock=".windtunnel/lock", option="out")
-MANIFEST, DATASHEET, CHECKSUMS = "manifest", "datasheet.html", "SHA256SUMS"
 OOD_STEP = "ood"
-# Sources that the declaration names.
-SOURCES_NAMED = 5
 # The sets that an exported set extends, by role.
 BASES = {"shifted": "natural", "out": "ood"}
-
-
-class ExportRecipe(Record, frozen=True):
-    """Everything that determines the bytes of an exported set."""
-
-    project: str
-    candidates: str
-    audit: str
-    verdicts: str
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -130,13 +112,11 @@ def export(
         datasheet: returns the page of a set.
         progress: counts images.
     """
-    folder = RecipeFolder(out, EXPORT)
+    folder = ExportFolder(out)
     with project.locked():
         made, recipe = _planned(project, out, options)
-        folder.check_free()
-        with folder.locked():
-            _open(folder, recipe)
-            _write(project, made, datasheet, progress)
+        with folder.opened(recipe):
+            _write(project, folder, made, datasheet, progress)
         project.finish(
             f"{STEP}-{made.own.name}",
             recipe.to_json(),
@@ -253,8 +233,6 @@ def _declaration(
 ) -> OwnSet:
     reviewed = options.reviewed is not None
     masked = step in steps and bool(_names(steps[step].recipe.get("classes")))
-    words = re.findall(r"[a-z0-9]+", project.recipe.name.lower()) or ["set"]
-    name = "-".join([*words, *([step] if step else []), *([] if reviewed else ["unreviewed"])])
     title = f"{project.recipe.name}{f', {step}' if step else ''}{'' if reviewed else ', without review'}"
     models = filter_models(steps[step]) if step in steps else ()
     notes = list(options.notes)
@@ -263,12 +241,11 @@ def _declaration(
         notes.append(f"Chosen by the predictions of {names}: it is not a random sample of images.")
     if not reviewed:
         notes.append("Without review: no person has confirmed the labels.")
-    sources = sorted({row.source for row in chosen if row.source})
     own = OwnSet(
-        name=options.name or name[:80],
+        name=options.name or set_name(project.recipe.name, step, "" if reviewed else "unreviewed"),
         extends=BASES[role],
         title=options.title or title,
-        source=listed(sources, SOURCES_NAMED) if sources else "",
+        source=sources_text(row.source for row in chosen),
         filter_models=models,
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
@@ -306,49 +283,23 @@ def filter_models(step: StepRecord) -> tuple[FilterModelInfo, ...]:
     )
 
 
-def _open(folder: RecipeFolder, recipe: ExportRecipe) -> None:
-    """Create the set's folder, or check that it has the same recipe; refuses and names a difference."""
-    if folder.create_recipe_file(recipe.to_json()):
-        return
-    content = folder.read_recipe_file()
-    content.pop("schema")
-    try:
-        stored = read_record(content, ExportRecipe)
-    except RecordError as error:
-        raise folder.damaged(error) from error
-    differing = [f"other {PARTS[part]}" for part in folder.differing_parts(stored, recipe)]
-    if differing:
-        raise UserError(
-            f"{folder.path} contains a set with {', '.join(differing)}; choose another folder with "
-            f"{option('out')}."
-        )
-
-
 def _write(
-    project: Project, made: ExportedSet, datasheet: Callable[[ExportedSet], str], progress: Progress
+    project: Project,
+    folder: ExportFolder,
+    made: ExportedSet,
+    datasheet: Callable[[ExportedSet], str],
+    progress: Progress,
 ) -> None:
-    """Write all files that are missing or differ; the checksums last."""
-    digests: dict[str, str] = {}
+    """Write all files that are missing or differ."""
     total = len(made.exported)
-
-    def write(name: str, content: bytes) -> None:
-        path = made.folder / name
-        path.parent.mkdir(exist_ok=True)
-        if not path.is_file() or path.read_bytes() != content:
-            write_whole(path, content)
-        digests[name] = hashlib.sha256(content).hexdigest()
-
     for row in made.exported:
-        content = project.read_media(row.candidate)
-        write(row.file, content)
+        folder.write(row.file, project.read_media(row.candidate))
         progress(1, total)
     manifest = _manifest(made)
-    write(f"{MANIFEST}.parquet", parquet_bytes(manifest))
-    write(f"{MANIFEST}.csv", csv_text(manifest).encode())
-    write(DATASHEET, datasheet(made).encode())
-    write(DECLARATION, declaration_text(made.own).encode())
-    digests[EXPORT.recipe_file] = hashlib.sha256((made.folder / EXPORT.recipe_file).read_bytes()).hexdigest()
-    write(CHECKSUMS, checksums_text(digests).encode())
+    folder.write(f"{MANIFEST}.parquet", parquet_bytes(manifest))
+    folder.write(f"{MANIFEST}.csv", csv_text(manifest).encode())
+    folder.write(DATASHEET, datasheet(made).encode())
+    folder.write(DECLARATION, declaration_text(made.own).encode())
 
 
 def _manifest(made: ExportedSet) -> pa.Table:
@@ -366,7 +317,7 @@ def _manifest(made: ExportedSet) -> pa.Table:
             "stage": [row.stage for row in made.rows],
             "stage_reason": [row.stage_reason for row in made.rows],
             "verdict": [_verdict_text(row.verdict) for row in made.rows],
-            "votes": ["; ".join(f"{name}: {vote}" for name, vote in of.items()) for of in votes],
+            "votes": [votes_text(of_candidate) for of_candidate in votes],
             "review_notes": ["; ".join(row.verdict.notes) if row.verdict else "" for row in made.rows],
         }
     )

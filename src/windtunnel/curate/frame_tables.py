@@ -26,6 +26,7 @@ BEYOND_CUT = "beyond_cut"
 OUTSIDE_SEGMENT = "outside_segment"
 BOX_OUTSIDE = "box_outside"
 ESTIMATED_TIME = "estimated_time"
+TRUNCATED_VIDEO = "truncated_video"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +46,11 @@ class SetFrame:
         width, height: size in pixels, after rotation.
         labels: names of the classes; empty if no table was given.
         label_status: `weak` from the table, `propagated` if copied from the anchor.
-        boxes: JSON list of label, left, top, right and bottom in pixels.
+        boxes: JSON list of label, left, top, right and bottom in pixels, where the table gives boxes.
         difference, histogram_distance, ssim: compared with the adjacent frame nearer to the anchor; None for
             the anchor.
         flags: `duplicate`, `near_duplicate` or `cut` of that pair; `beyond_cut`, `outside_segment`,
-            `box_outside` and `estimated_time` of the frame.
+            `box_outside`, `estimated_time` and `truncated_video` of the frame.
         cut_off: the end of the video that cuts the set off: `start`, `end` or `both`; "" for a whole set.
     """
 
@@ -82,9 +83,11 @@ class VideoRow:
         id: hash of the file's content.
         name: its name in exports.
         path: the file as it was given.
-        status: `ok`, `unlabelled`, `duplicate`, or the kind of damage.
+        status: `ok`, `unlabelled`, `duplicate`, or the kind of damage; a truncated video may have sets.
         reason: what was found.
         notes: what is unusual in a video that was used.
+        licence, source: as given.
+        sampling: how its anchors were drawn.
         sets: how many frame sets were made.
         frames: how many frames the video has.
         duration: seconds from the first to the last frame.
@@ -98,6 +101,9 @@ class VideoRow:
     status: str = "ok"
     reason: str = ""
     notes: str = ""
+    licence: str = ""
+    source: str = ""
+    sampling: str = ""
     sets: int = 0
     frames: int = 0
     duration: float = 0.0
@@ -187,6 +193,11 @@ def write_tables(project: Project, parts: Iterable[VideoPart]) -> None:
     project.write_table(VIDEOS_TABLE, _table([part.video for part in ordered], VIDEO_SCHEMA))
     frames = [frame for part in ordered for frame in part.frames]
     project.write_table(SETS_TABLE, _table(frames, FRAME_SCHEMA))
+
+
+def read_videos(project: Project) -> tuple[VideoRow, ...]:
+    """Every video of a project with frame sets, also those that could not be used."""
+    return tuple(VideoRow(**row) for row in read_table(project.folder / VIDEOS_TABLE).to_pylist())
 
 
 def read_set_frames(project: Project) -> tuple[SetFrame, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
@@ -12,8 +12,10 @@ from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
 from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
-from windtunnel.data.table import SUFFIXES, table_rows
+from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
+# The outcome of a frame that is in the set.
+EXPORTED = "exported"
 COLUMNS = ("set", "frame", "verdict")
 
 
@@ -25,11 +27,22 @@ class FrameVerdicts:
         location: the file.
         digest: of its content.
         votes: by set and index of the frame, the verdict of each reviewer.
+        labels: by set, the classes that reviewers have confirmed for its anchor.
+        notes: by set and index of the frame, the note of each reviewer.
     """
 
     location: str
     digest: str
     votes: Mapping[tuple[str, int], Mapping[str, str]]
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Mapping[tuple[str, int], Mapping[str, str]] = field(default_factory=dict)
+
+    def relabelled(self, frames: Sequence[SetFrame]) -> tuple[SetFrame, ...]:
+        """The frames with the confirmed classes of their anchor, where there are any."""
+        return tuple(
+            replace(frame, labels=self.labels[frame.set]) if frame.set in self.labels else frame
+            for frame in frames
+        )
 
     def of(self, frame: SetFrame) -> str:
         """`accept` with a strict majority of accepting reviewers, else `reject`; "" if nobody judged it."""
@@ -38,13 +51,13 @@ class FrameVerdicts:
             return ""
         return ACCEPT if 2 * votes.count(ACCEPT) > len(votes) else REJECT
 
-    def reasons(self, frames: Sequence[SetFrame]) -> dict[tuple[str, int], str]:
-        """By set and frame, why it is left out of the reviewed version; "" for accepted frames.
+    def outcomes(self, frames: Sequence[SetFrame]) -> dict[tuple[str, int], str]:
+        """By set and frame, `exported` for an accepted frame, else why the reviewed version leaves it out.
 
         A rejected anchor removes its set. An anchor without a verdict is accepted with the first accepted
         frame of its set, because reviewers compare frames with it.
         """
-        reasons: dict[tuple[str, int], str] = {}
+        outcomes: dict[tuple[str, int], str] = {}
         members: dict[str, list[SetFrame]] = {}
         for frame in frames:
             members.setdefault(frame.set, []).append(frame)
@@ -54,17 +67,20 @@ class FrameVerdicts:
                 (ACCEPT for frame in rows if frame.offset and self.of(frame) == ACCEPT), ""
             )
             for frame in rows:
-                own = verdict if frame is anchor else self.of(frame)
                 if verdict != ACCEPT:
-                    reason = "the anchor is rejected" if verdict else "the set is not reviewed"
+                    outcome = "anchor_rejected" if verdict else "set_not_reviewed"
                 else:
-                    reason = {ACCEPT: "", REJECT: "rejected", "": "not reviewed"}[own]
-                reasons[set_, frame.index] = reason
-        return reasons
+                    own = verdict if frame is anchor else self.of(frame)
+                    outcome = {ACCEPT: EXPORTED, REJECT: "rejected", "": "not_reviewed"}[own]
+                outcomes[set_, frame.index] = outcome
+        return outcomes
 
 
 def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts:
-    """Read a table with the columns set, frame and verdict, and optionally reviewer."""
+    """Read a table with the columns set, frame and verdict, and optionally reviewer, labels and note.
+
+    The labels of a row, separated by `;`, are the classes of its whole set.
+    """
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         raise UserError(
             f"No such table: {file}. Give a file ({', '.join(SUFFIXES)}) with the columns "
@@ -78,30 +94,36 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     if missing:
         raise UserError(
             f"{file} has the columns {listed(sorted(map(str, columns)))}; {missing[0]} is missing. Give "
-            f"{', '.join(COLUMNS)}, and optionally reviewer."
+            f"{', '.join(COLUMNS)}, and optionally reviewer, labels and note."
         )
     votes: dict[tuple[str, int], dict[str, str]] = {}
+    labels: dict[str, tuple[str, ...]] = {}
+    notes: dict[tuple[str, int], dict[str, str]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
-        set_ = _set_name(str(row["set"] or ""))
+        set_ = set_name(str(row["set"] or ""))
         if set_ not in sets:
             raise unknown_name("frame set", set_, sets, f"{where}; the project's {SETS_TABLE} lists them")
         verdict = str(row["verdict"] or "").strip().lower()
         if verdict not in VERDICTS:
             raise UserError(f"{where} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
-        index = _frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
+        index = frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
-        votes.setdefault((set_, index), {})[str(row.get("reviewer") or "")] = verdict
-    return FrameVerdicts(str(file), file_digest(file), votes)
+        reviewer = str(row.get("reviewer") or "").strip()
+        votes.setdefault((set_, index), {})[reviewer] = verdict
+        notes.setdefault((set_, index), {})[reviewer] = str(row.get("note") or "").strip()
+        if given := label_names(row.get("labels")):
+            labels[set_] = tuple(given)
+    return FrameVerdicts(str(file), file_digest(file), votes, labels, notes)
 
 
-def _set_name(text: str) -> str:
+def set_name(text: str) -> str:
     """The name of a set, which may be written as the anchor's key in `pmsets.json`."""
     return text.strip().removeprefix("val/").removesuffix(".png")
 
 
-def _frame_index(text: str, where: str) -> int:
+def frame_index(text: str, where: str) -> int:
     """The index of a frame: a number, or the frame's key."""
     number = re.fullmatch(r"(?:.*/)?(\d+)(?:\.png)?", text.strip())
     if not number:

@@ -1,4 +1,4 @@
-"""Files of an exported set: safe folder names, the declaration, checksums."""
+"""Files of an exported set: safe names, the declaration, cells of manifests, checksums."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.core.records import OwnSet
+from windtunnel.core.wording import listed
 from windtunnel.data.own_sets import TABLE
 
 # Folder names that mean something else: the clean images of a set, and device names of Windows.
 _RESERVED = re.compile(r"clean|con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _SAFE = re.compile(r"\w(?:[\w .,'()&+-]{0,98}[\w)'])?")
 UNLABELLED_FOLDER = "images"
+MAX_NAME = 80
+# Sources that a declaration names.
+SOURCES_NAMED = 5
 
 
 def folder_names(labels: Iterable[str]) -> dict[str, str]:
@@ -41,6 +45,23 @@ def folder_names(labels: Iterable[str]) -> dict[str, str]:
             letters = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:40] or "class"
             names[label] = f"{letters}-{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}"
     return names
+
+
+def set_name(project: str, *parts: str) -> str:
+    """The default name of a set: the letters and digits of its project's name, and further words."""
+    words = re.findall(r"[a-z0-9]+", project.lower()) or ["set"]
+    return "-".join([*words, *filter(None, parts)])[:MAX_NAME]
+
+
+def sources_text(sources: Iterable[str]) -> str:
+    """The sources that a declaration names; "" if none is stated."""
+    stated = sorted(set(filter(None, sources)))
+    return listed(stated, SOURCES_NAMED) if stated else ""
+
+
+def votes_text(by_reviewer: Mapping[str, str]) -> str:
+    """What each reviewer gave, as one cell of a manifest."""
+    return "; ".join(f"{name}: {text}" for name, text in sorted(by_reviewer.items()) if text)
 
 
 def declaration_text(own: OwnSet) -> str:

@@ -52,7 +52,7 @@ def project_status(project: Project) -> ProjectStatus:
             project,
             collected=bool(stored),
             filtered=bool(audits),
-            videos=any("video" in name for name in steps),
+            videos="video" in steps,
         ),
     )
 
@@ -60,7 +60,7 @@ def project_status(project: Project) -> ProjectStatus:
 def _next_command(project: Project, *, collected: bool, filtered: bool, videos: bool) -> str:
     folder = shlex.quote(str(project.folder))
     if videos and not collected:
-        return f"windtunnel curate video {folder} VIDEO... --out SET"
+        return f"windtunnel curate export {folder} --out SET"
     if not collected:
         return f"windtunnel curate collect TABLE --project {folder}"
     if not filtered:

@@ -18,13 +18,13 @@ from windtunnel.curate.anchor_sampling import Sampling
 from windtunnel.curate.frame_tables import VideoPart, VideoRow, read_parts, stored_recipe, write_tables
 from windtunnel.curate.project import Project, counts
 from windtunnel.curate.video_frames import VideoItem, frame_sets_of
-from windtunnel.curate.video_labels import LabelTable
+from windtunnel.curate.video_labels import LabelTable, Origin
 from windtunnel.engine.executors import Workers
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 
 STEP = "video"
 # Increased when the same options give other frames, signals or flags.
-VERSION = 1
+VERSION = 2
 # Files that are read from a folder of videos.
 SUFFIXES = (
     *(".3gp", ".asf", ".avi", ".flv", ".gif", ".h264", ".ivf", ".m2ts", ".m4v", ".mj2", ".mkv", ".mov"),
@@ -54,7 +54,7 @@ class VideoJob:
         def do(item: VideoItem, advance: Advance) -> str:
             part = frame_sets_of(project, item, self.sampling)
             part.write(project, item.name, item.recipe)
-            advance(1, int(part.video.status != "ok"))
+            advance(1, int(not part.video.sets))
             return part.video.status
 
         return do
@@ -109,6 +109,7 @@ def make_frame_sets(
     videos: Sequence[Path],
     sampling: Sampling,
     labels: LabelTable | None = None,
+    origin: Origin = Origin(),  # noqa: B008 (frozen)
     *,
     workers: Workers = Workers(),  # noqa: B008 (frozen)
     progress: Progress = silent,
@@ -120,12 +121,13 @@ def make_frame_sets(
         videos: video files.
         sampling: which anchors are drawn, and how many frames around them.
         labels: labels of segments; None for sets without labels.
+        origin: licence and source of videos for which the table names none.
         workers: how many, and where.
         progress: counts videos; those that cannot be used count as failed.
     """
     workers.check(portable=True, live="")
     with project.created():
-        items = _items(videos, sampling, labels)
+        items = _items(videos, sampling, labels, origin)
         missing = [item for item in items if stored_recipe(project, item.name) != item.recipe]
         progress(len(items) - len(missing), len(items))
         if missing:
@@ -147,6 +149,13 @@ def make_frame_sets(
                 )
                 raise
         parts = read_parts(project)
+        for item in items:
+            part, recipe = parts[item.name]
+            facts = dataclasses.asdict(item.origin)
+            if any(getattr(part.video, name) != value for name, value in facts.items()):
+                part = VideoPart(dataclasses.replace(part.video, **facts), part.frames)
+                part.write(project, item.name, recipe)
+                parts[item.name] = part, recipe
         write_tables(project, [part for part, _ in parts.values()])
         result = _result(project, [part for part, _ in parts.values()], len(items) - len(missing))
         summary = {
@@ -174,7 +183,9 @@ def _result(project: Project, parts: Sequence[VideoPart], unchanged: int) -> Fra
     )
 
 
-def _items(videos: Sequence[Path], sampling: Sampling, labels: LabelTable | None) -> list[VideoItem]:
+def _items(
+    videos: Sequence[Path], sampling: Sampling, labels: LabelTable | None, origin: Origin
+) -> list[VideoItem]:
     """The work: a video whose content was given before is a duplicate of that one."""
     items: list[VideoItem] = []
     first: dict[str, Path] = {}
@@ -191,5 +202,7 @@ def _items(videos: Sequence[Path], sampling: Sampling, labels: LabelTable | None
         }
         name = id_ if same is path else f"{id_}-{digest({'path': path.as_posix()})}"
         other = "" if same is path else same.as_posix()
-        items.append(VideoItem(name, id_, path, segments, digest(recipe), other))
+        stated = Origin() if labels is None else labels.origin_of(path)
+        own = Origin(stated.licence or origin.licence, stated.source or origin.source)
+        items.append(VideoItem(name, id_, path, segments, digest(recipe), own, other))
     return items

@@ -21,12 +21,13 @@ from windtunnel.curate.frame_tables import (
     ESTIMATED_TIME,
     IMAGES_FOLDER,
     OUTSIDE_SEGMENT,
+    TRUNCATED_VIDEO,
     SetFrame,
     VideoPart,
     VideoRow,
 )
 from windtunnel.curate.project import Project
-from windtunnel.curate.video_labels import FrameLabels, Segment, labels_of_frames
+from windtunnel.curate.video_labels import FrameLabels, Origin, Segment, labels_of_frames
 from windtunnel.data import content_hash
 from windtunnel.imaging.codecs import encode
 from windtunnel.imaging.videos import VideoError, VideoTimes, decode_frames, video_times
@@ -50,7 +51,8 @@ class VideoItem:
         id: hash of the content.
         path: the file.
         segments: its rows in the table of labels; None without a table.
-        recipe: digest of everything that determines the result.
+        recipe: digest of everything that determines its frames.
+        origin: where the video comes from.
         duplicate_of: the path of another given video with the same content, or "".
     """
 
@@ -59,6 +61,7 @@ class VideoItem:
     path: Path
     segments: tuple[Segment, ...] | None
     recipe: str
+    origin: Origin
     duplicate_of: str = ""
 
     @property
@@ -75,7 +78,13 @@ class VideoItem:
 
 def frame_sets_of(project: Project, item: VideoItem, sampling: Sampling) -> VideoPart:
     """Decode one video and store the frames of its sets; an unusable video is a row with a reason."""
-    row = VideoRow(id=item.id, name=item.video_name, path=item.path.as_posix())
+    row = VideoRow(
+        id=item.id,
+        name=item.video_name,
+        path=item.path.as_posix(),
+        sampling=sampling.describe(),
+        **dataclasses.asdict(item.origin),
+    )
     if item.duplicate_of:
         reason = f"the same content as {item.duplicate_of}"
         return VideoPart(dataclasses.replace(row, status="duplicate", reason=reason))
@@ -83,18 +92,22 @@ def frame_sets_of(project: Project, item: VideoItem, sampling: Sampling) -> Vide
         video = video_times(item.path)
         row = _with_facts(row, video)
         times = np.array([frame.time for frame in video.frames])
-        table = None if item.segments is None else labels_of_frames(item.segments, times)
+        truncated = bool(video.truncated)
+        table = None if item.segments is None else labels_of_frames(item.segments, times, truncated=truncated)
         if table is not None and not table:
             reason = (
                 "no segment of the table is in the video" if item.segments else "the table has no row for it"
             )
             return VideoPart(dataclasses.replace(row, status="unlabelled", reason=reason))
-        windows = sample_windows(times, table, sampling, item.id)
+        windows = sample_windows(times, table, sampling, item.id, truncated=truncated)
         frames = _stored_frames(project, item, video, windows, table)
     except VideoError as error:
         return VideoPart(dataclasses.replace(row, status=error.status, reason=error.reason))
     notes = list(video.notes)
-    if len(windows) < sampling.anchors:
+    if truncated:
+        made = f"{counted(len(windows), 'set')} from the {counted(len(times), 'frame')} before"
+        row = dataclasses.replace(row, status="truncated", reason=f"{video.truncated}; {made}")
+    elif len(windows) < sampling.anchors:
         notes.append(f"{len(windows)} of {counted(sampling.anchors, 'anchor')} fit at this distance")
     return VideoPart(dataclasses.replace(row, sets=len(windows), notes="; ".join(notes)), tuple(frames))
 
@@ -160,7 +173,8 @@ def _labels(
 ) -> dict[int, tuple[FrameLabels, bool]]:
     """The labels of every frame, and whether they are copied from the nearest anchor.
 
-    A neighbour keeps the labels of the table only where they differ from those of the anchor.
+    A neighbour keeps the labels of the table only where they differ from those of the anchor. Boxes are never
+    copied: objects move.
     """
     if table is None:
         return {}
@@ -173,9 +187,11 @@ def _labels(
             if distance >= nearest.get(index, distance + 1):
                 continue
             nearest[index] = distance
-            own = table.get(index)
-            differs = own is not None and own.labels != anchor.labels
-            labels[index] = (own, False) if own and (differs or not distance) else (anchor, True)
+            own = table.get(index, FrameLabels())
+            if own.labels and (own.labels != anchor.labels or not distance):
+                labels[index] = own, False
+            else:
+                labels[index] = FrameLabels(anchor.labels, own.boxes), True
     return labels
 
 
@@ -205,6 +221,8 @@ def _row(
         flags.append(BOX_OUTSIDE)
     if frame.estimated:
         flags.append(ESTIMATED_TIME)
+    if video.truncated:
+        flags.append(TRUNCATED_VIDEO)
     return SetFrame(
         set=f"{item.video_name}/{window.anchor:06d}",
         video=item.id,

@@ -1,4 +1,4 @@
-"""Labels of videos from a table: a video, a segment of it, a label, and optionally a box."""
+"""Labels of videos from a table: a video, a segment of it, a label, and optionally a box and a licence."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from windtunnel.core.wording import listed
 from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
 BOX_COLUMNS = ("x1", "y1", "x2", "y2")
+ORIGIN_COLUMNS = {"licence": ("licence", "license"), "source": ("source",)}
+# A moment at most this many seconds after the last frame labels that frame.
+MOMENT_AFTER_END = 1.0
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
 
 # A box in pixels of the upright frame: label, left, top, right, bottom.
@@ -50,23 +53,39 @@ class FrameLabels:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a video comes from and its licence, as given; "" if not stated."""
+
+    licence: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class LabelTable:
-    """The segments of all videos, by the name that the table gives a video.
+    """The segments and the origin of all videos, by the name that the table gives a video.
 
     Attributes:
         location: the file.
         segments: by name of a video.
+        origins: by name of a video.
     """
 
     location: str
     segments: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def of_video(self, path: Path) -> tuple[Segment, ...]:
-        """The segments of a video; the table names it by its path, its file name, or that without suffix."""
-        for name in (str(path), path.as_posix(), path.name, path.stem):
-            if name in self.segments:
-                return self.segments[name]
-        return ()
+        """The segments of a video."""
+        return self.segments.get(self._name(path), ())
+
+    def origin_of(self, path: Path) -> Origin:
+        """The origin of a video."""
+        return self.origins.get(self._name(path), Origin())
+
+    def _name(self, path: Path) -> str:
+        """The name of a video in the table: its path, its file name, or that without suffix; "" for none."""
+        names = (str(path), path.as_posix(), path.name, path.stem)
+        return next((name for name in names if name in self.segments), "")
 
     def check_names(self, videos: Sequence[Path]) -> None:
         """Refuse a table that names none of the videos, and a name that two videos have."""
@@ -85,7 +104,10 @@ class LabelTable:
 
 
 def read_label_table(file: Path) -> LabelTable:
-    """Read a table with the columns video and label, and optionally start, end, x1, y1, x2 and y2."""
+    """Read a table with the columns video and label, and optionally others.
+
+    These are start, end, x1, y1, x2, y2, licence and source.
+    """
     if file.suffix.lower() not in SUFFIXES:
         raise UserError(f"{file} is not a table; give a file that ends in {', '.join(SUFFIXES)}.")
     if not file.is_file():
@@ -97,12 +119,29 @@ def read_label_table(file: Path) -> LabelTable:
         has = ", ".join(sorted(map(str, columns))) or "no rows"
         raise UserError(f"{file} has {has}; it needs the columns video and label ({missing[0]} is missing).")
     segments: dict[str, list[Segment]] = {}
+    origins: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, 1):
-        name = str(row.get("video") or "").strip()
+        name, where = str(row.get("video") or "").strip(), f"{file}: row {number}"
         if not name:
-            raise UserError(f"{file}: row {number} has no video; write the video's file name.")
-        segments.setdefault(name, []).append(_segment(row, f"{file}: row {number}"))
-    return LabelTable(str(file), {name: tuple(rows) for name, rows in segments.items()})
+            raise UserError(f"{where} has no video; write the video's file name.")
+        segments.setdefault(name, []).append(_segment(row, where))
+        _add_origin(origins.setdefault(name, {}), row, name, where)
+    return LabelTable(
+        str(file),
+        {name: tuple(rows) for name, rows in segments.items()},
+        {name: Origin(**origin) for name, origin in origins.items()},
+    )
+
+
+def _add_origin(origin: dict[str, str], row: Mapping[str, Any], video: str, where: str) -> None:
+    """Add the licence and the source of a row; refuses a video that has two."""
+    for key, spellings in ORIGIN_COLUMNS.items():
+        cell = next((str(row[spelling]).strip() for spelling in spellings if row.get(spelling)), "")
+        if cell and origin.setdefault(key, cell) != cell:
+            raise UserError(
+                f"{where} gives {video} the {key} '{cell}', another row '{origin[key]}'; give one for each "
+                "video."
+            )
 
 
 def _segment(row: Mapping[str, Any], where: str) -> Segment:
@@ -152,12 +191,20 @@ def _box(row: Mapping[str, Any], labels: tuple[str, ...], where: str) -> Box | N
     return labels[0], x1, y1, x2, y2
 
 
-def labels_of_frames(segments: Iterable[Segment], times: NDArray[np.float64]) -> dict[int, FrameLabels]:
-    """The labels of every labelled frame, by its index; `times` are the frames' times in seconds."""
+def labels_of_frames(
+    segments: Iterable[Segment], times: NDArray[np.float64], *, truncated: bool = False
+) -> dict[int, FrameLabels]:
+    """The labels of every labelled frame, by its index.
+
+    Args:
+        segments: the video's rows of the table.
+        times: the frames' times in seconds.
+        truncated: whether frames are missing after the last one: a moment after it labels none of these.
+    """
     labels: dict[int, set[str]] = {}
     boxes: dict[int, set[Box]] = {}
     for segment in segments:
-        for index in _frames_in(segment, times):
+        for index in _frames_in(segment, times, 0.0 if truncated else MOMENT_AFTER_END):
             labels.setdefault(index, set()).update(segment.labels)
             if segment.box:
                 boxes.setdefault(index, set()).add(segment.box)
@@ -167,9 +214,9 @@ def labels_of_frames(segments: Iterable[Segment], times: NDArray[np.float64]) ->
     }
 
 
-def _frames_in(segment: Segment, times: NDArray[np.float64]) -> range:
+def _frames_in(segment: Segment, times: NDArray[np.float64], after_end: float) -> range:
     if segment.start is not None and segment.start == segment.end:
-        if segment.start > times[-1] + 1:  # after the end of the video
+        if segment.start > times[-1] + after_end:
             return range(0)
         nearest = nearest_frame(times, np.array([segment.start]))[0]
         return range(int(nearest), int(nearest) + 1)

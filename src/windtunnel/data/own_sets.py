@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, location_of
@@ -39,6 +40,30 @@ def own_natural_set(source: object) -> NaturalSet | None:
     except RecordError as error:
         raise UserError(f"{file}: {error}; see the declaration of own sets in the documentation.") from error
     return extended_by(checked_declaration(own, str(file)))
+
+
+def find_own_sets(folder: Path) -> dict[Path, NaturalSet | str]:
+    """The sets that a folder and the folders in it declare; of an unusable declaration, what is wrong."""
+    if not folder.is_dir():
+        raise UserError(
+            f"No such folder: {folder}. Give folders of natural sets, or folders that contain them."
+        )
+    try:
+        inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be read: {error.strerror or error}; give another folder."
+        ) from error
+    found: dict[Path, NaturalSet | str] = {}
+    for path in (folder, *inside):
+        try:
+            declared = own_natural_set(path)
+        except UserError as error:
+            found[path] = str(error)
+        else:
+            if declared is not None:
+                found[path] = declared
+    return found
 
 
 def own_bases() -> list[str]:

@@ -6,7 +6,6 @@ is in memory at a time, besides those that the decoder keeps.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from windtunnel.core.images import Image
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import load_av
+from windtunnel.imaging.container_sizes import missing_bytes
+from windtunnel.imaging.display_matrix import display_matrix, is_right_angle, oriented, rotation_of
 from windtunnel.imaging.frame_times import FrameTime, frame_times
 from windtunnel.imaging.header import MIN_SIDE_PX
 
@@ -81,15 +80,16 @@ class VideoFacts:
 
 @dataclass(frozen=True)
 class VideoTimes:
-    """A whole video: its facts and the time of every frame.
+    """A video: its facts and the time of every frame.
 
     Attributes:
         facts: of the container and the stream.
-        frames: every frame in the order of presentation.
+        frames: every frame in the order of presentation; of a truncated video, those before its end.
         matrix: colour matrix of the first frame; "" if not declared.
         colour_range: `limited` or `full`; "" if not declared.
         rotation: clockwise rotation in degrees that makes frames upright; it is applied.
         notes: what is unusual.
+        truncated: what is missing at the end; "" for a whole video.
     """
 
     facts: VideoFacts
@@ -98,27 +98,42 @@ class VideoTimes:
     colour_range: str
     rotation: int
     notes: tuple[str, ...]
+    truncated: str = ""
 
 
 def video_times(path: Path) -> VideoTimes:
     """Decode a whole video and return the time of every frame; no frame is kept.
 
+    Of a truncated video these are the frames that the decoder returned before the end of the file. What it
+    returns afterwards may have gaps, because frames are stored in another order than they are shown.
+
     Raises:
-        VideoError: there is no video, or a part of it is damaged or missing.
+        VideoError: there is no video, a part of it is damaged, or no frame is before the end of the file.
     """
     with _opened(path) as video:
         stamps: list[tuple[int | None, int | None]] = []
         first: _FirstFrame | None = None
-        for frame in video.frames():
-            if frame.is_corrupt:
-                raise VideoError("corrupt", f"frame {len(stamps)} is damaged")
-            if len(stamps) == MAX_FRAMES:
-                raise VideoError("too_large", f"more than {MAX_FRAMES:,} frames")
-            stamps.append((frame.pts, frame.dts))
-            first = first or _FirstFrame.of(frame)
-        if first is None:
-            raise VideoError("no_frames", "the video stream has no frames")
-        video.check_complete()
+        before_end, truncated = 0, ""
+        try:
+            for frame in video.frames():
+                if frame.is_corrupt:
+                    raise VideoError("corrupt", f"frame {len(stamps)} is damaged")
+                if len(stamps) == MAX_FRAMES:
+                    raise VideoError("too_large", f"more than {MAX_FRAMES:,} frames")
+                stamps.append((frame.pts, frame.dts))
+                first = first or _FirstFrame.of(frame)
+                before_end = before_end if video.at_end else len(stamps)
+            if first is None:
+                raise VideoError("no_frames", "the video stream has no frames")
+            video.check_complete()
+        except VideoError as error:
+            if error.status != "truncated" or first is None or not before_end:
+                raise
+            truncated = error.reason
+            del stamps[before_end:]
+        places = video.decoding_times
+        if places and (len(places) == len(stamps) or (truncated and len(places) > len(stamps))):
+            stamps = [(place, place) for place in places[: len(stamps)]]
         frames = frame_times(stamps, video.time_base, video.start, video.rate)
         estimated = sum(frame.estimated for frame in frames)
         notes = list(first.notes)
@@ -129,7 +144,9 @@ def video_times(path: Path) -> VideoTimes:
         if video.video_streams > 1:
             notes.append(f"stream {video.stream.index} of {video.video_streams} video streams")
         facts = video.facts(first.width, first.height)
-    return VideoTimes(facts, tuple(frames), first.matrix, first.colour_range, first.rotation, tuple(notes))
+    return VideoTimes(
+        facts, tuple(frames), first.matrix, first.colour_range, first.rotation, tuple(notes), truncated
+    )
 
 
 def decode_frames(path: Path, wanted: Sequence[int]) -> Iterator[tuple[int, Image]]:
@@ -141,49 +158,11 @@ def decode_frames(path: Path, wanted: Sequence[int]) -> Iterator[tuple[int, Imag
         place = 0
         for index, frame in enumerate(video.frames()):
             if index == indices[place]:
-                yield index, _oriented(video.rgb(frame), display_matrix(frame))
+                yield index, oriented(video.rgb(frame), display_matrix(frame))
                 place += 1
                 if place == len(indices):
                     return
     raise VideoError("corrupt", f"frame {indices[place]} was not decoded again")
-
-
-def display_matrix(frame: Any) -> tuple[int, int, int, int] | None:
-    """The upper left part (a, b, c, d) of a frame's display matrix; None without one.
-
-    A pixel at (x, y) is shown at (a x + c y, b x + d y), up to a shift.
-    """
-    for side_data in frame.side_data:
-        if side_data.type.name == "DISPLAYMATRIX":
-            a, b, _, c, d, *_ = struct.unpack("=9i", bytes(side_data))
-            return a, b, c, d
-    return None
-
-
-def _oriented(image: Image, matrix: tuple[int, int, int, int] | None) -> Image:
-    """An image turned and mirrored by its display matrix; only by multiples of 90 degrees."""
-    if matrix is None or not _is_right_angle(matrix):
-        return image
-    a, b, c, d = matrix
-    if a and d:
-        return np.ascontiguousarray(image[:: 1 if d > 0 else -1, :: 1 if a > 0 else -1])
-    turned = image.transpose(1, 0, 2)
-    return np.ascontiguousarray(turned[:: 1 if b > 0 else -1, :: 1 if c > 0 else -1])
-
-
-def _is_right_angle(matrix: tuple[int, int, int, int]) -> bool:
-    a, b, c, d = matrix
-    return bool((a and d and not (b or c)) or (b and c and not (a or d)))
-
-
-def _rotation(matrix: tuple[int, int, int, int] | None) -> int:
-    """The clockwise rotation of a display matrix in degrees: 0, 90, 180 or 270."""
-    if matrix is None or not _is_right_angle(matrix):
-        return 0
-    a, b, _c, _d = matrix
-    if a:
-        return 0 if a > 0 else 180
-    return 90 if b > 0 else 270
 
 
 @dataclass(frozen=True)
@@ -200,16 +179,16 @@ class _FirstFrame:
     @classmethod
     def of(cls, frame: Any) -> _FirstFrame:
         matrix = display_matrix(frame)
-        turned = matrix is not None and _is_right_angle(matrix) and not matrix[0]
+        turned = matrix is not None and is_right_angle(matrix) and not matrix[0]
         width, height = (frame.height, frame.width) if turned else (frame.width, frame.height)
         _check_size(width, height)
-        odd = matrix is not None and not _is_right_angle(matrix)
+        odd = matrix is not None and not is_right_angle(matrix)
         return cls(
             width,
             height,
             MATRICES.get(int(frame.colorspace), ""),
             RANGES.get(int(frame.color_range), ""),
-            _rotation(matrix),
+            rotation_of(matrix),
             ("the rotation is not a multiple of 90 degrees and is not applied",) if odd else (),
         )
 
@@ -222,16 +201,20 @@ def _check_size(width: int, height: int) -> None:
 
 
 class _Video:
-    """An open video: its best stream, and how far all streams were read."""
+    """An open video: its best stream, and how far all streams were read.
 
-    def __init__(self, container: Any, av: Any) -> None:
-        self._container, self._av = container, av
+    Attributes:
+        at_end: whether the file was read to its end, and the decoder returns what it has kept.
+        decoding_times: timestamps of all packets, if the container states no times of presentation. Every
+            packet of AVI has one frame and lasts as long as any other, so frame n is shown at time n.
+    """
+
+    def __init__(self, container: Any, av: Any, missing: int) -> None:
+        self._container, self._av, self._missing_bytes = container, av, missing
         streams = [stream for stream in container.streams.video if not _is_cover(stream)]
         kinds = sorted({stream.type for stream in container.streams})
         if not kinds:
             raise VideoError("no_frames", "the file has no stream and no frames")
-        if kinds == ["data"]:
-            raise VideoError("truncated", "the file has no index of its streams; its end is missing")
         if not streams:
             raise VideoError("no_video", f"the file has no video, only {', '.join(kinds)}")
         best = container.streams.best("video")
@@ -253,6 +236,8 @@ class _Video:
         self._layout: tuple[object, ...] = ()
         self._packets = 0
         self._end = Fraction(0)
+        self.at_end = False
+        self.decoding_times: list[int] = []
 
     def frames(self) -> Iterator[Any]:
         """Every frame in the order of presentation."""
@@ -265,6 +250,9 @@ class _Video:
                 if packet.stream.index != self.stream.index:
                     continue
                 self._packets += bool(packet.size)
+                self.at_end = not packet.size
+                if packet.size and packet.dts is not None and self._container.format.name == "avi":
+                    self.decoding_times.append(packet.dts)
                 if packet.is_corrupt:
                     raise VideoError(*self._damage(f"a damaged packet after {counted(count, 'frame')}"))
                 for frame in packet.decode():
@@ -309,29 +297,29 @@ class _Video:
             rest = sum(1 for packet in self._demuxed() if packet.size)
         except self._av.FFmpegError:
             rest = 0
-        declared = self._declared_frames()
-        at_end = not rest and declared and self._packets < declared
-        return ("truncated", f"{reason}; {declared} are declared") if at_end else ("corrupt", reason)
-
-    def _declared_frames(self) -> int:
-        counts = COUNTED_CONTAINER in self._container.format.name
-        return int(self.stream.frames) if counts else 0
+        missing = "" if rest else self._missing()
+        return ("truncated", f"{reason}; {missing}") if missing else ("corrupt", reason)
 
     def check_complete(self) -> None:
         """Refuse a file that ends before its container says."""
-        declared = self._declared_frames()
+        if missing := self._missing():
+            raise VideoError("truncated", missing)
+
+    def _missing(self) -> str:
+        """What the container declares and the file does not have; "" if nothing is known to be missing."""
+        counts = COUNTED_CONTAINER in self._container.format.name
+        declared = int(self.stream.frames) if counts else 0
         if self._packets < declared:
-            raise VideoError(
-                "truncated", f"{self._packets} of {declared} frames are in the file; the rest is missing"
-            )
+            return f"{self._packets} of {declared} frames are in the file"
+        if self._missing_bytes:
+            return _bytes_text(self._missing_bytes)
         duration = self._container.duration
         if declared or not duration:
-            return
+            return ""
         end = Fraction(duration, MICROSECONDS) + (self.start or 0)
         if end - self._end > MISSING_FRAMES / self.rate:
-            raise VideoError(
-                "truncated", f"the file ends at {float(self._end):.3f} s of {float(end):.3f} s declared"
-            )
+            return f"the file ends at {float(self._end):.3f} s of {float(end):.3f} s declared"
+        return ""
 
     def facts(self, width: int, height: int) -> VideoFacts:
         """The facts of the stream; the size is that of upright frames."""
@@ -355,15 +343,27 @@ def _opened(path: Path) -> Iterator[_Video]:
     if path.is_file() and not path.stat().st_size:
         raise VideoError("unreadable", "the file is empty")
     options = {"protocol_whitelist": "", "format_whitelist": CONTAINERS}
+    missing = 0
     try:
+        missing = missing_bytes(path)
         with path.open("rb") as file, av.open(file, options=options, metadata_errors="replace") as container:
-            yield _Video(container, av)
+            yield _Video(container, av, missing)
     except av.FFmpegError as error:
+        if missing:
+            raise VideoError("truncated", f"{_bytes_text(missing)}: {error.strerror}") from error
         raise VideoError(
             "unreadable", f"no known video container, or a damaged one: {error.strerror}"
         ) from error
     except OSError as error:
         raise VideoError("unreadable", f"{error.strerror or error}") from error
+    except VideoError as error:
+        if missing and error.status in ("unreadable", "no_frames", "no_video"):
+            raise VideoError("truncated", f"{_bytes_text(missing)}: {error.reason}") from error
+        raise
+
+
+def _bytes_text(missing: int) -> str:
+    return f"{missing:,} bytes are missing at the end of the file"
 
 
 def _is_cover(stream: Any) -> bool:

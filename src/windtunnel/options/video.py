@@ -17,8 +17,8 @@ class VideoOptions(Options):
 
     labels: str | Path | None = option_field(
         default=None,
-        help="Table with the columns video and label, and optionally start, end, x1, y1, x2 and y2. Anchors "
-        "are drawn only inside its segments.",
+        help="Table with the columns video and label, and optionally start, end, x1, y1, x2, y2, licence and "
+        "source. Anchors are drawn only inside its segments.",
         metavar="TABLE",
         path="file",
     )
@@ -35,6 +35,8 @@ class VideoOptions(Options):
         metavar="SECONDS",
     )
     seed: int = option_field(default=0, help="Seed of the anchors.")
+    source: str = option_field(default="", help="Source of videos for which the table names none.")
+    licence: str = option_field(default="", help="Licence of videos for which the table names none.")
     workers: int | None = same_field(RunOptions, "workers")
     executor: str | None = same_field(RunOptions, "executor")
     address: str | None = same_field(RunOptions, "address")

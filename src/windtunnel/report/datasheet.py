@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from windtunnel.core.wording import byte_size, counted
-from windtunnel.curate.export import CHECKSUMS, MANIFEST, ExportedSet
+from windtunnel.curate.export import ExportedSet
+from windtunnel.curate.export_folder import CHECKSUMS, MANIFEST
 from windtunnel.curate.project import counts
 from windtunnel.published.imagenet import imagenet_names
 from windtunnel.report.page import render_page
@@ -20,7 +21,7 @@ OUTCOMES = {
     "not_reviewed": "shortlisted, without a verdict",
     "not_collected": "not stored when it was collected",
 }
-NO_LICENCE = "not stated"
+NOT_STATED = "not stated"
 
 
 def render_datasheet(made: ExportedSet) -> str:
@@ -32,33 +33,33 @@ def render_datasheet(made: ExportedSet) -> str:
         {},
         own=made.own,
         role="out of distribution" if made.own.extends == "ood" else "natural shift, with labels",
-        images=counted(len(rows), "image"),
-        size=byte_size(sum(row.bytes for row in stored)),
+        unit="images",
+        size_text=f"{counted(len(rows), 'image')}, {byte_size(sum(row.bytes for row in stored))}",
         review="reviewed" if made.reviewed else "without review",
-        outcomes=_table((OUTCOMES[name], count) for name, count in made.outcomes.items()),
-        classes=_table(counts(_class_name(row.label) for row in stored).items()),
-        label_statuses=_table(counts(row.label_status for row in stored).items()),
-        licences=_table(counts(row.licence or NO_LICENCE for row in stored).items()),
-        sources=_table(counts(row.source or "not stated" for row in stored).items()),
-        formats=_table(counts(row.format for row in stored).items()),
-        collected=_table(counts(row.candidate.status for row in made.rows).items()),
-        stages=_table(counts(row.stage for row in made.rows if row.stage).items()),
+        outcomes=count_table((OUTCOMES[name], count) for name, count in made.outcomes.items()),
+        classes=count_table(counts(class_name(row.label) for row in stored).items()),
+        label_statuses=count_table(counts(row.label_status for row in stored).items()),
+        licences=count_table(counts(row.licence or NOT_STATED for row in stored).items()),
+        sources=count_table(counts(row.source or NOT_STATED for row in stored).items()),
+        formats=count_table(counts(row.format for row in stored).items()),
+        collected=count_table(counts(row.candidate.status for row in made.rows).items()),
+        stages=count_table(counts(row.stage for row in made.rows if row.stage).items()),
         filtered=made.filtered,
         settings=_settings(made),
-        reviewers=_reviewers(made),
+        reviewers=reviewer_rows(row.verdict.votes for row in made.rows if row.verdict),
         renamed=[(label, folder) for label, folder in made.folders.items() if label and label != folder],
         manifest=f"{MANIFEST}.parquet, {MANIFEST}.csv",
         checksums=CHECKSUMS,
     )
 
 
-def _class_name(label: str) -> str:
+def class_name(label: str) -> str:
     """A class for readers: WordNet ids of ImageNet-1k with their names."""
     name = imagenet_names().get(label)
     return f"{name} ({label})" if name else label or "no label"
 
 
-def _table(values: Iterable[tuple[str, int]]) -> list[list[str]]:
+def count_table(values: Iterable[tuple[str, int]]) -> list[list[str]]:
     """Names with their counts, at most `ROWS_SHOWN`."""
     rows = [[name, f"{count:,}"] for name, count in values]
     if len(rows) <= ROWS_SHOWN:
@@ -78,13 +79,13 @@ def _settings(made: ExportedSet) -> list[list[str]]:
     return [[key.replace("_", " "), str(value)] for key, value in flat.items() if value not in ("", None)]
 
 
-def _reviewers(made: ExportedSet) -> list[list[str]]:
-    """The number of votes of each reviewer, and how many accept."""
-    votes: dict[str, list[str]] = {}
-    for row in made.rows:
-        for name, vote in (row.verdict.votes if row.verdict else {}).items():
-            votes.setdefault(name or "not named", []).append(vote)
+def reviewer_rows(votes: Iterable[Mapping[str, str]]) -> list[list[str]]:
+    """The number of votes of each reviewer, and how many accept; `votes` are those of each candidate."""
+    given: dict[str, list[str]] = {}
+    for of_candidate in votes:
+        for name, vote in of_candidate.items():
+            given.setdefault(name or "not named", []).append(vote)
     return [
-        [name, f"{len(given):,}", f"{sum(vote == 'accept' for vote in given):,}"]
-        for name, given in sorted(votes.items())
+        [name, f"{len(all_votes):,}", f"{sum(vote == 'accept' for vote in all_votes):,}"]
+        for name, all_votes in sorted(given.items())
     ]

@@ -31,17 +31,19 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
 
     With --reviewed only accepted candidates are written, and their labels are confirmed. The manifest has
     every candidate with its stage, verdict, licence and source. The same command continues after a stop and
-    gives the same bytes. --step video exports frame sets in the layout of ImageNet-Vid-Robust; their verdicts
-    have the columns set, frame and verdict.
+    gives the same bytes. Frame sets (--step video, or a project that has nothing else) are written in the
+    layout of ImageNet-Vid-Robust; their verdicts have the columns set, frame and verdict.
 
     \b
     Examples:
       windtunnel curate export birds --out birds-hard-unreviewed
       windtunnel curate export birds --out birds-hard --reviewed verdicts.csv
+      windtunnel curate export street --step video --out street-set
       windtunnel run resnet50.onnx birds-hard --clean ./val
     """
-    if options["step"] == FRAME_SETS:
-        exported = api.export_frame_sets(project, out, ExportOptions(**options))
+    if _has_only_frame_sets(project) if options["step"] is None else options["step"] == FRAME_SETS:
+        with Bar(console, "writing frames") as bar:
+            exported = api.export_frame_sets(project, out, ExportOptions(**options), progress=bar)
         if as_json:
             print_json(export_json(exported))
         else:
@@ -72,3 +74,8 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
             ("score", shlex.join(["windtunnel", "run", "MODEL", out, *clean])),
         ],
     )
+
+
+def _has_only_frame_sets(project: str) -> bool:
+    status = api.project_status(project)
+    return FRAME_SETS in status.steps and not status.candidates

@@ -17,7 +17,7 @@ from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.options.video import VideoOptions
 
-# Videos that cannot be used and are printed.
+# Videos with damage or without sets that are printed.
 ROWS_SHOWN = 20
 
 
@@ -61,7 +61,10 @@ def command(
     prepared = api.prepare_frame_sets(project, videos, VideoOptions(**options))
     with Bar(console, "decoding videos") as bar:
         made = prepared.make(prepared.workers, bar)
-    exported = None if out is None else api.export_frame_sets(project, out, reviewed=reviewed)
+    exported = None
+    if out is not None:
+        with Bar(console, "writing frames") as bar:
+            exported = api.export_frame_sets(project, out, reviewed=reviewed, progress=bar)
     if as_json:
         content = asdict(made) | {"project": str(made.project)}
         if exported is not None:
@@ -73,26 +76,34 @@ def command(
 
 def export_json(exported: api.FrameSetExport) -> dict[str, Any]:
     """An exported set as JSON."""
-    return asdict(exported) | {"folder": str(exported.folder)}
+    return {
+        "folder": str(exported.folder),
+        "name": exported.own.name,
+        "title": exported.own.title,
+        "sets": exported.sets,
+        "frames": exported.neighbours,
+        "reviewed": exported.reviewed,
+        "outcomes": exported.outcomes,
+    }
 
 
 def export_lines(exported: api.FrameSetExport) -> list[tuple[str, str]]:
     """An exported set as lines for a terminal."""
-    left_out = ", ".join(f"{reason} {count:,}" for reason, count in exported.left_out.items())
+    outcomes = ", ".join(f"{name} {count:,}" for name, count in exported.outcomes.items())
     return [
         (
-            "exported",
-            f"{exported.folder}   {counted(exported.sets, 'anchor')}, "
-            f"{counted(exported.frames, 'neighbour')}, {exported.review}",
+            "set",
+            f"{exported.folder}   {exported.own.title}, {counted(exported.sets, 'anchor')}, "
+            f"{counted(exported.neighbours, 'neighbour')}",
         ),
-        *([("left out", left_out)] if left_out else []),
+        ("candidates", outcomes),
         ("score", shlex.join(["windtunnel", "run", "MODEL", str(exported.folder)])),
     ]
 
 
 def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport | None) -> None:
-    unused = [video for video in made.videos if video.status != "ok"]
-    used = len(made.videos) - len(unused)
+    damaged = [video for video in made.videos if video.status != "ok"]
+    used = sum(video.sets > 0 for video in made.videos)
     flags = ", ".join(f"{name} {count:,}" for name, count in made.flags.items())
     lines = [
         ("project", str(made.project)),
@@ -104,11 +115,11 @@ def _print(console: Console, made: api.FrameSets, exported: api.FrameSetExport |
     if exported is not None:
         lines += export_lines(exported)
     print_lines(console, lines)
-    if unused:
+    if damaged:
         print_table(
             console,
             ["video", "status", "reason"],
-            [[video.path, video.status, video.reason] for video in unused[:ROWS_SHOWN]],
+            [[video.path, video.status, video.reason] for video in damaged[:ROWS_SHOWN]],
         )
-        if len(unused) > ROWS_SHOWN:
-            console.print(f"and {len(unused) - ROWS_SHOWN} more (--json)")
+        if len(damaged) > ROWS_SHOWN:
+            console.print(f"and {len(damaged) - ROWS_SHOWN} more (--json)")
