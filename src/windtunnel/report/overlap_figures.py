@@ -120,7 +120,7 @@ def _category_map(
         "phone": {
             "xaxis": {**x_axis, "showticklabels": False},
             "yaxis": {**y_axis, **small},
-            "height": COLOUR_BAR_PX + 20 + max(PHONE_CELL_PX, cell_px // 2) * count,
+            "height": COLOUR_BAR_PX + 80 + max(PHONE_CELL_PX, cell_px // 2) * count,
         },
     }  # fmt: skip
 
