@@ -49,6 +49,7 @@ EXAMPLES = {
     "suites": Example("A new suite is one TOML file", "my-suite.toml", "suites"),
     "metrics": Example("A metric", "confident_error.py", "metrics/plugins"),
     "model-kinds": Example("A model kind", "linear.py", "models/kinds"),
+    "wrappers": Example("A wrapper", "gamma.py", "models/wrappers"),
     "layouts": Example("A dataset layout", "labels_json.py", "data/layouts"),
     "executors": Example("An executor", "threads.py", "engine/executors"),
     "networks": Example("A network", "pooled.py", "train/networks"),

@@ -35,6 +35,7 @@ NAMES = {
     "suites": "my-suite",
     "metrics": "confident_error",
     "model-kinds": "[linear]",
+    "wrappers": "gamma",
     "layouts": "labels-json",
     "executors": "[threads]",
     "networks": "[pooled]",
@@ -47,7 +48,7 @@ TESTS = (
     ),
     *(
         f"tests/conformance/test_{name}.py"
-        for name in ("model_kinds", "layouts", "executors", "networks", "sections", "gallery", "docs")
+        for name in ("model_kinds", "wrappers", "layouts", "executors", "networks", "sections", "gallery", "docs")
     ),
     "tests/unit/test_suites.py",
 )

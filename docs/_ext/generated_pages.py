@@ -1,7 +1,8 @@
 """Writes the generated reference pages before Sphinx reads its sources.
 
-Suites, units, metrics, presets, model kinds and dataset layouts come from `windtunnel list KIND --json`, the
-API page from `windtunnel.__all__`, and the package graph from the imports of the package itself.
+Suites, units, metrics, presets, model kinds, wrappers and dataset layouts come from
+`windtunnel list KIND --json`, the API page from `windtunnel.__all__`, and the package graph from the imports
+of the package itself.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ SUITE_KEYS = (
     "units",
     "levels",
     "unit_levels",
+    "families",
     "metrics",
     "subset",
     "mask",
@@ -135,6 +137,22 @@ def forms_page(kind: str, title: str, lead: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def wrappers_page() -> str:
+    """Every wrapper with its parameters."""
+    parts = [
+        "# Wrappers\n\nChanges of images or scores at test time, written before a model: "
+        "`clahe(clip=3)|model.onnx`. [Wrap a model](../../howto/wrappers.md) describes their use."
+    ]
+    for row in listed("wrappers"):
+        facts = [
+            ("written", f"`{row['written']}`"),
+            *((f"`{name}`", about) for name, about in row["parameters"].items()),
+            ("source", row["source"]),
+        ]
+        parts.append(f"## {row['name']}\n\n{row['about']}\n\n{bullets(facts)}")
+    return "\n\n".join(parts) + "\n"
+
+
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
@@ -178,6 +196,7 @@ def write_pages(app: Sphinx) -> None:
             "What `MODEL` may be, in the order in which the kinds are tried. The "
             "[model file](../model-file.md) describes preprocessing.",
         ),
+        "wrappers.md": wrappers_page(),
         "layouts.md": forms_page(
             "layouts",
             "Dataset layouts",

@@ -11,7 +11,7 @@ import grimp
 ROOT = Path(__file__).parents[2]
 PACKAGE = "windtunnel"
 BOX_W, BOX_H, GAP_X, GAP_Y = 112, 30, 30, 40
-WIDTH, MARGIN = 820, 24
+WIDTH, MARGIN = 1000, 24
 STYLE = """\
 <style>
 text { font: 13px system-ui, sans-serif; text-anchor: middle; dominant-baseline: central; fill: #1b1b1b }
@@ -104,7 +104,7 @@ def _places(rows: list[list[str]], edges: Edges) -> dict[str, tuple[float, float
     places = {}
     row_of = {name: number for number, row in enumerate(rows) for name in row}
     # Lanes at both sides, the outer ones first, and the row down to which each is in use.
-    lanes = {side: -1 for depth in range(2) for side in _lane_pair(depth)}
+    lanes = {side: -1 for depth in range(3) for side in _lane_pair(depth)}
     for number, row in enumerate(rows):
         y = MARGIN + BOX_H / 2 + number * (BOX_H + GAP_Y)
         beside = [

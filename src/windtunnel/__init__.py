@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         explain,
         export_set,
         find_categories,
+        fit_temperature,
         gate,
         generate_benchmarks,
         inspect_dataset,
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
         slices,
         verify_set,
         warmup,
+        write_temperature,
     )
     from windtunnel.core.errors import ImplausibleScores, UserError
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
+    from windtunnel.models.wrapping import wrap
     from windtunnel.options import (
         CollectOptions,
         DistanceOptions,
@@ -83,6 +86,7 @@ _PUBLIC = {
     "explain": "windtunnel.api",
     "export_set": "windtunnel.api",
     "find_categories": "windtunnel.api",
+    "fit_temperature": "windtunnel.api",
     "gate": "windtunnel.api",
     "generate_benchmarks": "windtunnel.api",
     "include": "windtunnel.suites.inclusion",
@@ -106,6 +110,8 @@ _PUBLIC = {
     "slices": "windtunnel.api",
     "verify_set": "windtunnel.api",
     "warmup": "windtunnel.api",
+    "wrap": "windtunnel.models.wrapping",
+    "write_temperature": "windtunnel.api",
 }
 
 __all__ = [
@@ -133,6 +139,7 @@ __all__ = [
     "explain",
     "export_set",
     "find_categories",
+    "fit_temperature",
     "gate",
     "generate_benchmarks",
     "include",
@@ -156,6 +163,8 @@ __all__ = [
     "slices",
     "verify_set",
     "warmup",
+    "wrap",
+    "write_temperature",
 ]
 
 if not TYPE_CHECKING:

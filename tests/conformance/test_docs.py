@@ -203,7 +203,8 @@ def test_the_libraries_of_extras_are_those_of_the_package() -> None:
     extras = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     declared = {one for name, needed in extras.items() if name not in ("test", "docs") for one in needed}
     assert declared == set(REQUIREMENTS.values())
-    distributions = {"sklearn": "scikit-learn"}  # whose import has another name
+    # Libraries whose import has another name.
+    distributions = {"sklearn": "scikit-learn", "psycopg_binary": "psycopg-binary"}
     assert all(
         needed.startswith(f"{distributions.get(library, library)}>=")
         for library, needed in REQUIREMENTS.items()

@@ -45,6 +45,7 @@ def demo_file(_root: Path) -> Path:
 
 
 EXAMPLES = {
+    "wrapped": lambda _: "clahe|demo",
     "demo": lambda _: "demo",
     "onnx": demo_file,
     "factory": factory,
@@ -52,7 +53,7 @@ EXAMPLES = {
     "callable": callable_,
 }
 # What a recipe calls a model that the kind loads, where it is not the kind's own name.
-LOADED_AS = {"demo": "onnx", "factory": "callable"}
+LOADED_AS = {"wrapped": "onnx", "demo": "onnx", "factory": "callable"}
 
 
 @pytest.mark.parametrize("name", REGISTRY.shipped())
@@ -109,9 +110,10 @@ def test_what_no_kind_recognises_is_refused(tmp_path: Path) -> None:
     for source, said in (
         (
             str(tmp_path / "notes.txt"),
-            "is not a model; give one of: the word demo; FILE.onnx; module:factory or FILE.py:factory",
+            r"is not a model; give one of: WRAPPER\|MODEL, such as clahe\|model.onnx; the word demo; "
+            "FILE.onnx; module:factory or FILE.py:factory",
         ),
-        ("nowhere.bin", "No such model: nowhere.bin. Give one of: the word demo; FILE.onnx"),
+        ("nowhere.bin", "No such model: nowhere.bin. Give one of: .*the word demo; FILE.onnx"),
         (3, "The model is an object of type int; give a callable"),
     ):
         with pytest.raises(UserError, match=said):
@@ -146,7 +148,8 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
     assert any(one.metric == "top1_error" for one in run.scores())
     without = command(tmp_path, *given, "--out", "other")
     assert without.returncode == 2
-    assert "weights.npz is not a model; give one of: the word demo; FILE.onnx" in without.stderr
+    assert "weights.npz is not a model; give one of: " in without.stderr
+    assert "the word demo; FILE.onnx" in without.stderr
 
 
 def test_weights_and_the_kinds_own_file_are_in_the_fingerprint(tmp_path: Path, own_kinds: None) -> None:
@@ -205,7 +208,7 @@ def test_messages_name_the_forms_of_every_kind(own_kinds: None, tmp_path: Path) 
     with pytest.raises(UserError) as error:
         load_model("nowhere.bin")
     written = [kind.form for kind in REGISTRY.all() if not kind.live]
-    assert len(written) == 4 and all(form in str(error.value) for form in written)
+    assert len(written) == 5 and all(form in str(error.value) for form in written)
     assert "windtunnel list model-kinds" in str(error.value)
 
 

@@ -22,7 +22,8 @@ from tests.conftest import Command
 from tests.natural_sets import WNIDS, put, write_csv, write_model
 from windtunnel.analysis.model_tables.filter_models import filter_models
 from windtunnel.analysis.model_tables.reading import read_tables
-from windtunnel.curate.project import Project
+from windtunnel.core.records import FilterModelInfo, Record
+from windtunnel.curate.project import Project, StepKind
 from windtunnel.models import load_model
 
 CLASSES = [0, 1, 2]
@@ -60,6 +61,19 @@ def project(tmp_path: Path, windtunnel_command: Command, model: str) -> Path:
     return folder
 
 
+class FilteredBy(Record, frozen=True):
+    """A recipe with what exports read of it."""
+
+    models: list[FilterModelInfo]
+    classes: list[str]
+
+
+class Kept(Record, frozen=True):
+    """A summary."""
+
+    kept: int
+
+
 def filter_step(folder: Path, step: str, stage: Any, model: str, classes: Sequence[str] = ()) -> None:
     """Write the audit and the record of a filtering step; only the outputs of given classes competed."""
     opened = Project(folder)
@@ -68,9 +82,8 @@ def filter_step(folder: Path, step: str, stage: Any, model: str, classes: Sequen
     reasons = ["a crop is right" if stage == "correct" else "" for stage in stages]
     opened.write_audit(step, pa.table({"id": [row.id for row in rows], "stage": stages, "reason": reasons}))
     loaded = load_model(model)
-    models = [{"name": loaded.name, "model": {"fingerprint": loaded.fingerprint}}]
-    recipe = {"models": models, "classes": list(classes)}
-    opened.finish(step, recipe, {"kept": 9})
+    recipe = FilteredBy([FilterModelInfo(loaded.name, loaded.fingerprint)], list(classes))
+    opened.finish(StepKind(step, FilteredBy, Kept), recipe, Kept(9))
 
 
 def verdicts(project: Path, file: Path, votes: Sequence[tuple[int, str, str]]) -> Path:

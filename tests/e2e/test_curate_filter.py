@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import signal
 import subprocess
@@ -11,11 +13,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 from PIL import Image
 
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel import UserError, api
+from windtunnel.models import load_model
+from windtunnel.train.export import export_onnx
 
 CLASSES = [f"class{number}" for number in range(10)]
 TOML = f"""
@@ -113,8 +118,8 @@ def test_audit_equals_an_independent_computation(project: Path, tmp_path: Path, 
             expected[id_] = "over_cap" if place >= 2 else "shortlisted"
     assert {id_: row["stage"] for id_, row in rows.items()} == expected
     counts = list(expected.values())
-    assert step.summary["shortlist"] == counts.count("shortlisted") > 0
-    assert step.summary["never_correct"] == sum(
+    assert step.summary.shortlist == counts.count("shortlisted") > 0
+    assert step.summary.never_correct == sum(
         counts.count(name) for name in ("confident", "over_cap", "shortlisted")
     )
     assert all(row["reason"] for row in rows.values())
@@ -128,7 +133,7 @@ def test_other_thresholds_and_a_second_command_predict_nothing_again(project: Pa
     files = sorted((project / "predictions").rglob("*.parquet"))
     times = [path.stat().st_mtime_ns for path in files]
     first = audit(project)
-    assert api.filter_hard(project, [file], max_true_confidence=1.0, pair_cap=0).summary["shortlist"] > 0
+    assert api.filter_hard(project, [file], max_true_confidence=1.0, pair_cap=0).summary.shortlist > 0
     assert audit(project) != first
     api.filter_hard(project, [file])
     assert audit(project) == first
@@ -196,9 +201,39 @@ def test_the_command_line_prints_the_funnel_and_the_audit_of_a_candidate(
     assert windtunnel_command("curate", "show", str(project), "zzz").returncode == 2
 
 
+def test_steps_print_csv_and_log_json(project: Path, tmp_path: Path, windtunnel_command: Command) -> None:
+    file = str(model(tmp_path))
+    hard = "curate", "hard", str(project), "--filter", file, "--workers", "1"
+    printed = windtunnel_command(*hard, "--csv", "--log-json")
+    assert printed.returncode == 0, printed.stderr
+    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(printed.stdout))}
+    stored = audit(project)
+    assert {id_: row["stage"] for id_, row in rows.items()} == {
+        id_: row["stage"] for id_, row in stored.items()
+    }
+    id_ = next(iter(rows))
+    assert rows[id_]["model1_predicted"].split("; ") == stored[id_]["model1_predicted"]
+    events = [json.loads(line)["event"] for line in printed.stderr.splitlines()]
+    assert "progress" in events
+    transfer = "curate", "transfer", str(project), "--held-out", str(shifted(tmp_path)), "--workers", "1"
+    accuracies = list(csv.DictReader(io.StringIO(windtunnel_command(*transfer, "--csv").stdout)))
+    assert {(row["model"], row["group"]) for row in accuracies} == {
+        (name, group) for name in ("held-out", "filter") for group in ("shortlist", "random", "plain_errors")
+    }
+    table = windtunnel_command(*transfer, "--json")
+    assert json.loads(table.stdout)["summary"]["accuracies"][0]["n"] == int(accuracies[0]["n"])
+    for command in (hard, transfer):
+        assert windtunnel_command(*command, "--csv", "--json").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--max-true-confidence", "1.5"), ("--duplicate-bits", "9"), ("--classes", "missing.txt")],
+    [
+        ("--max-true-confidence", "1.5"),
+        ("--duplicate-bits", "9"),
+        ("--duplicate-cosine", "2"),
+        ("--classes", "missing.txt"),
+    ],
 )
 def test_wrong_options_end_with_one_line(
     project: Path, tmp_path: Path, windtunnel_command: Command, option: str, value: str
@@ -232,21 +267,21 @@ def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_pa
     with pytest.raises(UserError, match="is a filter model"):
         api.measure_transfer(project, [tmp_path / "filter.onnx"])
     step = api.measure_transfer(project, [shifted(tmp_path)])
-    results = {(row["model"], row["group"]): row for row in step.summary["accuracies"]}
+    results = {(row.model, row.group): row for row in step.summary.accuracies}
     shortlist = sum(row["stage"] == "shortlisted" for row in rows.values())
     errors = sum(row["model1_predicted"][4] != row["label"] for row in rows.values())
-    assert results["held-out", "shortlist"]["n"] == results["held-out", "random"]["n"] == shortlist
-    assert results["held-out", "plain_errors"]["n"] == errors
-    assert results["filter", "shortlist"]["correct"] == results["filter", "plain_errors"]["correct"] == 0
-    assert "filter model" in results["filter", "random"]["note"]
-    assert not results["held-out", "shortlist"]["note"]
+    assert results["held-out", "shortlist"].n == results["held-out", "random"].n == shortlist
+    assert results["held-out", "plain_errors"].n == errors
+    assert results["filter", "shortlist"].correct == results["filter", "plain_errors"].correct == 0
+    assert "filter model" in results["filter", "random"].note
+    assert not results["held-out", "shortlist"].note
     for row in results.values():
-        assert row["low"] <= row["accuracy"] <= row["high"]
+        assert row.low <= row.accuracy <= row.high
     copy = model(tmp_path / "copy", toml=TOML.replace("divisor = 64.0", "divisor = 32.0"), softmax=True)
-    marked = api.measure_transfer(project, [copy]).summary["accuracies"]
-    assert "same name as a filter model" in marked[0]["note"]
+    marked = api.measure_transfer(project, [copy]).summary.accuracies
+    assert "same name as a filter model" in marked[0].note
     again = api.measure_transfer(project, [shifted(tmp_path)], seed=1)
-    others = {(row["model"], row["group"]): row for row in again.summary["accuracies"]}
+    others = {(row.model, row.group): row for row in again.summary.accuracies}
     assert others["held-out", "shortlist"] == results["held-out", "shortlist"]
 
 
@@ -258,39 +293,6 @@ def test_transfer_needs_a_shortlist(project: Path, tmp_path: Path) -> None:
         api.measure_transfer(project, [shifted(tmp_path)])
 
 
-def test_ood_keeps_confident_predictions_of_unrelated_classes(tmp_path: Path) -> None:
-    outside = ["n09000001", "n09000002", "n09000003"]
-    known = ["n01000001", "n01000002"]
-    rng = np.random.default_rng(1)
-    for name in [*outside, known[0]]:
-        for number in range(8):
-            path = tmp_path / "images" / name / f"{number}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            small = rng.integers(0, 256, (3, 4, 3), dtype=np.uint8)
-            Image.fromarray(small).resize((40, 40), Image.Resampling.BICUBIC).save(path)
-    # n09000001 is above a class of the model, n09000002 below one, n09000003 neither.
-    hierarchy = tmp_path / "is_a.txt"
-    hierarchy.write_text("n09000001 n01000001\nn01000002 n09000002\nn08000000 n09000003\n")
-    file = write_colour_model(tmp_path / "filter.onnx", classes=2)
-    file.with_name("filter.onnx.toml").write_text(TOML.replace(json.dumps(CLASSES), json.dumps(known)))
-    project = tmp_path / "project"
-    api.collect_candidates(tmp_path / "images", project)
-    api.select_ood(project, [file], hierarchy=hierarchy, min_confidence=0)
-    confidences = [row["model1_confidence"] for row in audit(project, "ood").values()]
-    least = sorted(values[4] for values in confidences if values)[3]
-    step = api.select_ood(project, [file], hierarchy=hierarchy, min_confidence=least)
-    rows = audit(project, "ood").values()
-    stage_of = {name: {row["stage"] for row in rows if row["label"] == name} for name in [*outside, *known]}
-    assert stage_of[known[0]] == {"in_distribution"}
-    assert stage_of[outside[0]] == stage_of[outside[1]] == {"related"}
-    for row in rows:
-        if row["label"] == outside[2]:
-            assert (row["stage"] == "shortlisted") == (row["model1_confidence"][4] >= least)
-    assert stage_of[outside[2]] == {"shortlisted", "unsure"}
-    assert step.summary["unrelated"] == 8 and step.summary["outside_label_space"] == 24
-    assert api.select_ood(project, [file]).summary["unrelated"] == 24
-
-
 def test_near_duplicates_are_listed_and_kept(tmp_path: Path) -> None:
     folder = images(tmp_path / "images", 20)
     for path in sorted(folder.rglob("*.png")):
@@ -298,10 +300,68 @@ def test_near_duplicates_are_listed_and_kept(tmp_path: Path) -> None:
             image.convert("RGB").save(path.with_suffix(".jpg"), quality=80)
     project = tmp_path / "project"
     api.collect_candidates(folder, project)
-    step = api.filter_hard(project, [model(tmp_path)], max_true_confidence=1.0, pair_cap=0)
+    step = api.filter_hard(
+        project, [model(tmp_path)], max_true_confidence=1.0, pair_cap=0, duplicate_cosine=0
+    )
     rows = audit(project)
     source = {row["id"]: Path(row["url"]).stem for row in pq.read_table(project / "candidates").to_pylist()}
-    pairs = step.summary["near_duplicates"]
-    assert pairs and all(source[first] == source[other] for first, other, _ in pairs)
-    first, other, _ = pairs[0]
+    pairs = step.summary.near_duplicates
+    assert pairs and all(source[pair.first] == source[pair.other] for pair in pairs)
+    assert {pair.found_by for pair in pairs} == {("hash",)} and pairs[0].cosine is None
+    first, other = pairs[0].first, pairs[0].other
     assert rows[first]["near_duplicates"] == [other] and rows[first]["stage"] == "shortlisted"
+
+
+class Mirrored(torch.nn.Module):
+    """A network whose features do not change if an image is mirrored: mean colours of four rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool, self.flatten = torch.nn.AdaptiveAvgPool2d((4, 1)), torch.nn.Flatten()
+        self.last = torch.nn.Linear(12, 10)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        return self.last(self.flatten(self.pool(batch)))
+
+
+@pytest.mark.parametrize("step", ["hard", "ood"])
+@pytest.mark.parametrize("exported", [False, True])
+def test_mirrored_copies_are_near_duplicates_by_features(tmp_path: Path, exported: bool, step: str) -> None:
+    """Their hashes differ, their features do not; of other images they do."""
+    folder = images(tmp_path / "images", 40)
+    chosen = sorted(folder.rglob("*.png"))[:4]
+    for path in chosen:
+        with Image.open(path) as image:
+            image.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(path.with_name(f"{path.stem}-mirrored.png"))
+    project = tmp_path / "project"
+    api.collect_candidates(folder, project)
+    torch.manual_seed(0)
+    declared = tmp_path / "declared.toml"
+    declared.write_text(TOML if step == "hard" else TOML.replace("class", "known"))
+    filter_model = load_model(Mirrored(), declared)
+    if exported:
+        preprocess, names = filter_model.preprocess, filter_model.classes
+        module = filter_model.gradient_source.module
+        filter_model = load_model(export_onnx(module, preprocess, names, tmp_path / "net.onnx"))
+    if step == "hard":
+        rules = {"max_true_confidence": 1.0, "pair_cap": 0}
+        summary = api.filter_hard(project, [filter_model], duplicate_cosine=0.999, **rules).summary
+    else:
+        summary = api.select_ood(project, [filter_model], duplicate_cosine=0.999, min_confidence=0).summary
+    rows = audit(project, step)
+    source = {row["id"]: Path(row["url"]).stem for row in pq.read_table(project / "candidates").to_pylist()}
+    found = {
+        frozenset((source[pair.first], source[pair.other]))
+        for pair in summary.near_duplicates
+        if "features" in pair.found_by
+    }
+    stage = {source[id_]: row["stage"] for id_, row in rows.items()}
+    expected = {
+        frozenset((path.stem, f"{path.stem}-mirrored"))
+        for path in chosen
+        if stage[path.stem] == stage[f"{path.stem}-mirrored"] == "shortlisted"
+    }
+    assert found == expected and expected
+    assert all(pair.cosine > 0.999 for pair in summary.near_duplicates if "features" in pair.found_by)
+    assert sum(bool(row["near_duplicates"]) for row in rows.values()) >= 2 * len(expected)
+    assert summary.features.startswith("12 before the last layer of")

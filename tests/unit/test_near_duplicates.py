@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.fft import dctn
+from scipy.spatial.distance import cdist
 
-from windtunnel.curate.class_overlap import confusion_overlaps, hierarchy_overlaps, related
-from windtunnel.curate.near_duplicates import close_pairs, grouped, perceptual_hash
+from windtunnel.core.curation_records import NearDuplicate
+from windtunnel.curate.class_overlap import Relation, confusion_overlaps, hierarchy_overlaps, relations
+from windtunnel.curate.near_duplicates import close_features, close_hashes, grouped, perceptual_hash
 
 
 def test_the_hash_is_the_sign_of_low_frequencies() -> None:
@@ -28,25 +31,39 @@ def test_pairs_equal_a_comparison_of_all_with_all(seed: int, most_bits: int) -> 
     for row in hashes:
         for bit in rng.integers(0, 64, rng.integers(0, 6)):
             row[bit // 8] ^= np.uint8(1 << (bit % 8))
-    ids = [f"{number:02}" for number in rng.permutation(len(hashes))]
-    expected = []
-    for first in range(len(ids)):
-        for other in range(first + 1, len(ids)):
+    expected = set()
+    for first in range(len(hashes)):
+        for other in range(first + 1, len(hashes)):
             bits = sum(bin(a ^ b).count("1") for a, b in zip(*hashes[[first, other]].tolist(), strict=True))
             if bits <= most_bits:
-                expected.append((*sorted((ids[first], ids[other])), bits))
-    assert close_pairs(ids, hashes, most_bits) == sorted(expected)
+                expected.add((first, other))
+    assert close_hashes(hashes, most_bits) == expected
+
+
+def test_features_are_compared_by_their_cosine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal to SciPy's distances of all with all, also if there are several blocks."""
+    monkeypatch.setattr("windtunnel.curate.near_duplicates.BLOCK", 7)
+    vectors = np.random.default_rng(2).normal(size=(30, 4))
+    units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    cosines = 1 - cdist(vectors, vectors, "cosine")
+    expected = {(first, other) for first, other in np.argwhere(cosines >= 0.8).tolist() if first < other}
+    assert set(close_features(units, 0.8)) == expected and expected
+    units[expected.pop()[0]] = np.nan
+    assert set(close_features(units, 0.8)) < set(map(tuple, np.argwhere(cosines >= 0.8).tolist()))
 
 
 def test_pairs_are_joined_to_groups() -> None:
-    assert grouped([("a", "b", 1), ("x", "y", 0), ("b", "c", 2)]) == [["a", "b", "c"], ["x", "y"]]
+    pairs = [NearDuplicate(*ids, 1, None, ("hash",)) for ids in (("a", "b"), ("x", "y"), ("b", "c"))]
+    assert grouped(pairs) == [["a", "b", "c"], ["x", "y"]]
 
 
 def test_overlaps_by_hierarchy_and_by_confusion() -> None:
     parents = {"husky": frozenset({"dog"}), "dog": frozenset({"animal"}), "cat": frozenset({"animal"})}
     assert hierarchy_overlaps(["husky", "cat", "animal"], parents) == [("cat", "animal"), ("husky", "animal")]
-    assert related("dog", ["husky"], parents) == "husky" == related("husky", ["husky"], {})
-    assert related("husky", ["cat"], parents) == ""
+    assert relations(["animal", "dog", "cat", "husky"], ["dog", "cup"], parents) == {
+        "animal": Relation("above", "dog"),
+        "husky": Relation("below", "dog"),
+    }
     pairs = [("cup", "mug")] * 2 + [("cup", "pot")] * 2 + [("mug", "cup")] * 1 + [("mug", "mug")] * 3
     assert confusion_overlaps(pairs) == [("cup", "mug")]
     assert confusion_overlaps(pairs[:-1]) == []  # three candidates are too few

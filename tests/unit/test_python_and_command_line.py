@@ -71,11 +71,11 @@ def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     """Every `option("name", value)` in the source is an option of a command, of the right kind."""
     known: dict[str, list[click.Parameter]] = {}
     commands = ("run", "make", "gate", "score", "distance", "doctor", "explain", "show")
-    names = (*commands, "predictivity", "effective-robustness", "overlap", "categories")
+    names = (*commands, "predictivity", "effective-robustness", "overlap", "categories", "serve")
     found = [cli.get_command(click.Context(cli), name) for name in names]
     group = cli.get_command(click.Context(cli), "benchmarks")
-    curate = cli.get_command(click.Context(cli), "curate")
-    steps = [curate.get_command(None, name) for name in curate.list_commands(None)]  # type: ignore[union-attr]
+    groups = [cli.get_command(click.Context(cli), name) for name in ("curate", "review")]
+    steps = [folder.get_command(None, name) for folder in groups for name in folder.list_commands(None)]  # type: ignore[union-attr]
     for command in (*found, *group.commands.values(), *steps):  # type: ignore[union-attr]
         for parameter in command.params:  # type: ignore[union-attr]
             if isinstance(parameter, click.Option):

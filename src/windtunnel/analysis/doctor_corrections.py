@@ -106,7 +106,8 @@ def corrections(
 
 
 def model_file(source: str) -> Location:
-    """The file of a model, next to which its declaration belongs."""
+    """The file of a model, next to which its declaration belongs; wrappers before it are left out."""
+    source = source.rpartition("|")[2].strip()
     if source == "demo":
         return demo_model_path()
     file, colon, _ = source.rpartition(":")

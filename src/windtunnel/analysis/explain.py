@@ -203,6 +203,11 @@ def explain_preprocessed(
 def _by_gradient(
     model: Model, image: Image, target: int | None, cover: Cover, layer: str | None
 ) -> Explanation:
+    if model.wrappers:
+        raise UserError(
+            f"grad-cam needs gradients with respect to the image, and {model.name} has wrappers; give "
+            f"{option('method', 'occlusion')}, or the model without wrappers."
+        )
     source = model.gradient_source
     if source is None:
         raise UserError(

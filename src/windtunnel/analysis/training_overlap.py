@@ -21,6 +21,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
+from windtunnel.suites.units import family_of
 
 # Published sets with a suite's corruptions on other images.
 SAME_CORRUPTIONS = {
@@ -91,11 +92,6 @@ def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
 def bare_name(unit: str) -> str:
     """A unit's name without the prefix of sequences."""
     return unit.removeprefix(SEQUENCE_PREFIX)
-
-
-def family_of(name: str) -> str:
-    """The family of a corruption or sequence; "" for those of stored sets that windtunnel does not make."""
-    return _families_by_name().get(name, "")
 
 
 @lru_cache(maxsize=1)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.api.calibrating import fit_temperature as fit_temperature
+    from windtunnel.api.calibrating import write_temperature as write_temperature
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
     from windtunnel.api.choosing import CATEGORY_REPLICATES as CATEGORY_REPLICATES
     from windtunnel.api.choosing import CATEGORY_THRESHOLD as CATEGORY_THRESHOLD
@@ -54,8 +56,10 @@ if TYPE_CHECKING:
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
+    from windtunnel.api.filtering import audit_csv as audit_csv
     from windtunnel.api.filtering import candidate_audit as candidate_audit
     from windtunnel.api.filtering import filter_hard as filter_hard
+    from windtunnel.api.filtering import fine_tune as fine_tune
     from windtunnel.api.filtering import measure_transfer as measure_transfer
     from windtunnel.api.filtering import select_ood as select_ood
     from windtunnel.api.filtering import write_project_page as write_project_page
@@ -78,6 +82,12 @@ if TYPE_CHECKING:
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
     from windtunnel.api.reporting import write_report as write_report
+    from windtunnel.api.reviewing import create_review_task as create_review_task
+    from windtunnel.api.reviewing import export_review as export_review
+    from windtunnel.api.reviewing import import_review_votes as import_review_votes
+    from windtunnel.api.reviewing import open_review as open_review
+    from windtunnel.api.reviewing import png_of_image as png_of_image
+    from windtunnel.api.reviewing import review_progress as review_progress
     from windtunnel.api.running import PreparedRuns as PreparedRuns
     from windtunnel.api.running import check_free as check_free
     from windtunnel.api.running import expected_time as expected_time
@@ -97,8 +107,10 @@ if TYPE_CHECKING:
     from windtunnel.api.units import make_gallery as make_gallery
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
+    from windtunnel.core.errors import ImageError as ImageError
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
+    from windtunnel.curate.project import FinishedStep as FinishedStep
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
     from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
@@ -112,7 +124,22 @@ if TYPE_CHECKING:
     from windtunnel.metrics.slices import Slice as Slice
     from windtunnel.models import load_model as load_model
     from windtunnel.report.files import Written as Written
+    from windtunnel.report.run_browser import NoSuchRun as NoSuchRun
+    from windtunnel.report.run_browser import RunBrowser as RunBrowser
+    from windtunnel.review.agreement import TaskAgreement as TaskAgreement
+    from windtunnel.review.events import Appended as Appended
+    from windtunnel.review.export import collect_export as collect_export
+    from windtunnel.review.practice import PracticeRound as PracticeRound
+    from windtunnel.review.progress import TaskProgress as TaskProgress
+    from windtunnel.review.records import Item as Item
+    from windtunnel.review.records import NewEvent as NewEvent
+    from windtunnel.review.records import Person as Person
+    from windtunnel.review.review import PracticeFirst as PracticeFirst
+    from windtunnel.review.review import Review as Review
+    from windtunnel.review.tasks import Task as Task
+    from windtunnel.review.votes import JudgedItem as JudgedItem
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
+    from windtunnel.stats.agreement import Agreement as Agreement
     from windtunnel.studies.stored_accuracies import is_study as is_study
     from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
 
@@ -132,6 +159,7 @@ _NAMES = {
     "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.api.calibrating": ("fit_temperature", "write_temperature"),
     "windtunnel.api.choosing": (
         "BENCHMARK_COUNT",
         "CATEGORY_REPLICATES",
@@ -148,8 +176,10 @@ _NAMES = {
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": (
+        "audit_csv",
         "candidate_audit",
         "filter_hard",
+        "fine_tune",
         "measure_transfer",
         "select_ood",
         "write_project_page",
@@ -165,6 +195,14 @@ _NAMES = {
         "place_among_public",
         "summarise_runs",
         "write_report",
+    ),
+    "windtunnel.api.reviewing": (
+        "create_review_task",
+        "export_review",
+        "import_review_votes",
+        "open_review",
+        "png_of_image",
+        "review_progress",
     ),
     "windtunnel.api.running": (
         "PreparedRuns",
@@ -187,8 +225,10 @@ _NAMES = {
         "show",
         "warmup",
     ),
+    "windtunnel.core.errors": ("ImageError",),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
+    "windtunnel.curate.project": ("FinishedStep",),
     "windtunnel.curate.status": ("ProjectStatus",),
     "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),
@@ -201,7 +241,18 @@ _NAMES = {
     "windtunnel.metrics.slices": ("Omitted", "Slice"),
     "windtunnel.models": ("load_model",),
     "windtunnel.report.files": ("Written",),
+    "windtunnel.report.run_browser": ("NoSuchRun", "RunBrowser"),
+    "windtunnel.review.agreement": ("TaskAgreement",),
+    "windtunnel.review.events": ("Appended",),
+    "windtunnel.review.export": ("collect_export",),
+    "windtunnel.review.practice": ("PracticeRound",),
+    "windtunnel.review.progress": ("TaskProgress",),
+    "windtunnel.review.records": ("Item", "NewEvent", "Person"),
+    "windtunnel.review.review": ("PracticeFirst", "Review"),
+    "windtunnel.review.tasks": ("Task",),
+    "windtunnel.review.votes": ("JudgedItem",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
+    "windtunnel.stats.agreement": ("Agreement",),
     "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }
 

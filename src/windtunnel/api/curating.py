@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.curation_records import CollectRecipe, CollectSummary
 from windtunnel.core.progress import Progress, silent
 from windtunnel.curate.collect import collect
 from windtunnel.curate.export import ExportedSet, export
-from windtunnel.curate.project import Project, StepRecord, open_project
+from windtunnel.curate.project import FinishedStep, Project, open_project
 from windtunnel.curate.status import ProjectStatus
 from windtunnel.curate.status import project_status as _status_of
 from windtunnel.options import CollectOptions, ExportOptions
@@ -22,7 +23,7 @@ def collect_candidates(
     *,
     progress: Progress = silent,
     **changes: Any,
-) -> StepRecord:
+) -> FinishedStep[CollectRecipe, CollectSummary]:
     """Store the images of a table of URLs or files, or of a dataset, as candidates of a project.
 
     Args:

@@ -64,6 +64,8 @@ def doctor(
 ) -> DoctorResult:
     """Try other preprocessing and label orders, and report if one is significantly better than declared.
 
+    A model in wrappers is checked without them: its preprocessing does not depend on wrappers.
+
     Args:
         model: a model as `run` accepts it.
         data: labelled images.
@@ -78,7 +80,7 @@ def doctor(
     chosen = options.with_changes(changes)
     include_files(chosen.include)
     dataset, remarks = open_as_run_reads(data)
-    loaded = load_model(model, chosen.preprocess, device=chosen.device)
+    loaded = load_model(model, chosen.preprocess, device=chosen.device).unwrapped
     diagnosis = diagnose(loaded, dataset, chosen, progress)
     diagnosis = replace(diagnosis, remarks=[*map(spelled, (*remarks, *diagnosis.remarks))])
     if not isinstance(model, str | Location):

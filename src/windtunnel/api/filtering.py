@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.curation_records import (
+    FineTuneRecipe,
+    FineTuneSummary,
+    HardRecipe,
+    HardSummary,
+    OodRecipe,
+    OodSummary,
+    TransferRecipe,
+    TransferSummary,
+)
+from windtunnel.core.errors import ImplausibleScores, UserError
 from windtunnel.core.progress import Progress, silent
-from windtunnel.curate import audit_text, hard, ood, transfer
-from windtunnel.curate.project import Project, StepRecord, open_project
+from windtunnel.curate import audit_text, fine_tuning, hard, ood, transfer
+from windtunnel.curate.project import FinishedStep, Project, open_project
 from windtunnel.engine.executors import WorkerOptions, Workers, checked_executor, python_workers
-from windtunnel.options import HardOptions, OodOptions, TransferOptions
+from windtunnel.options import FineTuneOptions, HardOptions, OodOptions, TransferOptions
 from windtunnel.report.curation import render_curation
 from windtunnel.store.atomic_files import write_whole
 from windtunnel.suites.inclusion import include_files
+
+R = TypeVar("R", FineTuneRecipe, HardRecipe, OodRecipe, TransferRecipe)
+S = TypeVar("S", FineTuneSummary, HardSummary, OodSummary, TransferSummary)
 
 
 def filter_hard(
@@ -24,7 +38,7 @@ def filter_hard(
     *,
     progress: Progress = silent,
     **changes: Any,
-) -> StepRecord:
+) -> FinishedStep[HardRecipe, HardSummary]:
     """Shortlist the candidates that an ensemble of models never classifies correctly, as for ImageNet-A.
 
     Every candidate gets a row in `audit/hard.parquet` with the prediction of every model and crop, the stage
@@ -42,11 +56,15 @@ def filter_hard(
 
     Raises:
         UserError: the inputs do not fit; nothing was predicted.
+
+    Warns:
+        ImplausibleScores: a model is near chance, or its preprocessing is not declared; `summary.warnings`
+            has the same texts.
     """
     options = options.with_changes(changes)
     include_files(options.include)
     opened = open_project(project)
-    return hard.filter_hard(opened, models, options, _workers(options, opened), progress)
+    return _warned(hard.filter_hard(opened, models, options, _workers(options, opened), progress))
 
 
 def select_ood(
@@ -56,7 +74,7 @@ def select_ood(
     *,
     progress: Progress = silent,
     **changes: Any,
-) -> StepRecord:
+) -> FinishedStep[OodRecipe, OodSummary]:
     """Shortlist candidates of other classes that models are confident about, as for ImageNet-O.
 
     Every candidate gets a row in `audit/ood.parquet`. The arguments are those of `filter_hard`; see
@@ -65,7 +83,7 @@ def select_ood(
     options = options.with_changes(changes)
     include_files(options.include)
     opened = open_project(project)
-    return ood.select_ood(opened, models, options, _workers(options, opened), progress)
+    return _warned(ood.select_ood(opened, models, options, _workers(options, opened), progress))
 
 
 def measure_transfer(
@@ -75,7 +93,7 @@ def measure_transfer(
     *,
     progress: Progress = silent,
     **changes: Any,
-) -> StepRecord:
+) -> FinishedStep[TransferRecipe, TransferSummary]:
     """Measure how hard a shortlist is for models that did not filter it.
 
     Their accuracy is measured on the shortlist of `filter_hard`, on as many random candidates, and on the
@@ -89,12 +107,39 @@ def measure_transfer(
         changes: single options by name, such as `seed=3`; they override `options`.
 
     Returns:
-        The step; `summary["accuracies"]` has a row for each model and group.
+        The step; `summary.accuracies` has a row for each model and group.
     """
     options = options.with_changes(changes)
     include_files(options.include)
     opened = open_project(project)
-    return transfer.measure_transfer(opened, models, options, _workers(options, opened), progress)
+    return _warned(transfer.measure_transfer(opened, models, options, _workers(options, opened), progress))
+
+
+def fine_tune(
+    project: str | Path,
+    model: Any,
+    data: Any,
+    options: FineTuneOptions = FineTuneOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> FinishedStep[FineTuneRecipe, FineTuneSummary]:
+    """Train a model further on the classes of a project, and store it there as an ONNX file.
+
+    Args:
+        project: the project's folder.
+        model: a torch module, or the factory of one (`FILE.py:factory`).
+        data: labelled images, in the forms that `run` takes; those that are candidates are left out.
+        options: classes and settings of the training; see `windtunnel.options.FineTuneOptions`.
+        progress: counts epochs.
+        changes: single options by name, such as `epochs=3`; they override `options`.
+
+    Returns:
+        The step; `summary.model` is the file, relative to the project.
+    """
+    options = options.with_changes(changes)
+    include_files(options.include)
+    return _warned(fine_tuning.fine_tune(open_project(project), model, data, options, progress))
 
 
 def candidate_audit(project: str | Path, candidate: str) -> list[tuple[str, str]]:
@@ -105,6 +150,16 @@ def candidate_audit(project: str | Path, candidate: str) -> list[tuple[str, str]
         candidate: its id, or the beginning of it.
     """
     return audit_text.candidate_audit(open_project(project), candidate)
+
+
+def audit_csv(project: str | Path, step: str) -> str:
+    """The audit of a step as CSV, a row for each candidate; values of several crops are joined by `; `.
+
+    Args:
+        project: the project's folder.
+        step: the step, `hard` or `ood`.
+    """
+    return audit_text.audit_csv(open_project(project), step)
 
 
 def write_project_page(project: str | Path, out: str | Path | None = None) -> Path:
@@ -122,6 +177,13 @@ def write_project_page(project: str | Path, out: str | Path | None = None) -> Pa
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror or error}; give another file.") from error
     return file
+
+
+def _warned(step: FinishedStep[R, S]) -> FinishedStep[R, S]:
+    """The step, after its warnings are emitted for the caller of the verb."""
+    for text in step.summary.warnings:
+        warnings.warn(text, ImplausibleScores, stacklevel=3)
+    return step
 
 
 def _workers(options: WorkerOptions, project: Project) -> Workers:

@@ -20,6 +20,7 @@ from windtunnel.metrics.published_figures import Source, published_models, sourc
 from windtunnel.metrics.published_results import METRICS
 from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
+from windtunnel.models.wrappers import REGISTRY as WRAPPERS
 from windtunnel.published.natural_sets import NaturalSet, natural_sets
 from windtunnel.report.sections import by_order
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -143,6 +144,19 @@ def _model_kinds() -> list[dict[str, Any]]:
     ]
 
 
+def _wrappers() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": wrapper.name,
+            "written": wrapper.written,
+            "about": wrapper.help,
+            "parameters": {parameter.name: parameter.help for parameter in wrapper.parameters},
+            "source": wrapper.source,
+        }
+        for wrapper in WRAPPERS.all()
+    ]
+
+
 def _layouts() -> list[dict[str, Any]]:
     """Dataset layouts in the order in which they are tried."""
     return [
@@ -208,6 +222,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "published": _published,
     "layouts": _layouts,
     "model-kinds": _model_kinds,
+    "wrappers": _wrappers,
     "sections": _sections,
     "executors": _executors,
     "networks": _networks,

@@ -45,10 +45,13 @@ COMMANDS = {
         "Test whether benchmarks predict natural shifts.",
     ),
     "report": ("windtunnel.cli.report", "Write the report of one or more finished runs."),
+    "review": ("windtunnel.cli.review", "Let people judge images and frame pairs in the browser."),
     "run": ("windtunnel.cli.run", "Run a suite on a model and write scores and a report."),
     "score": ("windtunnel.cli.score", "Print a run's scores, or score a file of predictions."),
+    "serve": ("windtunnel.cli.serve", "Browse runs in a web browser."),
     "show": ("windtunnel.cli.show", "Write sample images of a corruption or sequence."),
     "slices": ("windtunnel.cli.slices", "Score a run by class, image size or metadata column."),
+    "temperature": ("windtunnel.cli.temperature", "Fit a model's temperature to a finished run."),
     "warmup": ("windtunnel.cli.warmup", "Compile and cache all corruptions ahead of time."),
 }
 

@@ -16,6 +16,7 @@ from windtunnel.report.comparison import (
     changed_rows,
     comparison_csv,
     comparison_document,
+    family_rows,
     flips_csv,
     headline_rows,
     run_names,
@@ -69,6 +70,8 @@ def print_comparison(console: Console, comparison: api.Comparison) -> None:
     print_lines(console, summary_lines(comparison))
     header = ["", *names, *(f"{name} - {names[0]}" for name in names[1:])]
     print_table(console, header, headline_rows(comparison))
+    if families := family_rows(comparison):
+        print_table(console, ["family, mean top-1 error", *header[1:]], families)
     for other in range(1, len(names)):
         rows = changed_rows(comparison, other)
         if rows:

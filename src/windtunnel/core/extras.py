@@ -12,14 +12,19 @@ from windtunnel.core.errors import UserError
 # regardless of how windtunnel itself was installed.
 REQUIREMENTS = {
     "av": "av>=14",
+    "fastapi": "fastapi>=0.115",
     "fsspec": "fsspec>=2026.9",
     "ipywidgets": "ipywidgets>=8",
     "onnx": "onnx>=1.17",
     "pandas": "pandas>=2.2",
+    "psycopg": "psycopg>=3.2",
+    "psycopg_binary": "psycopg-binary>=3.2",
     "ray": "ray>=2.50",
     "s3fs": "s3fs>=2026.9",
     "sklearn": "scikit-learn>=1.5",
+    "sqlalchemy": "sqlalchemy>=2.0.36",
     "torch": "torch>=2.6",
+    "uvicorn": "uvicorn>=0.34",
 }
 MOST_SHOWN = 200
 

@@ -95,6 +95,7 @@ class Metric(Plugin):
         derived: by suffix of their names, the units of scores that it reports under other names.
         why_missing: a function that returns why a run with all it needs has no score of it, or None.
         task: what its models predict.
+        accompanies: metrics that it is measured with, whether or not a suite lists it.
     """
 
     function: Callable[..., Sequence[Any]]
@@ -109,6 +110,7 @@ class Metric(Plugin):
     derived: Mapping[str, ScoreUnit] = field(default_factory=dict)
     why_missing: Callable[[Any], Missing | None] = _no_reason
     task: str = DEFAULT_TASK
+    accompanies: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -144,6 +146,7 @@ def metric(
     derived: Mapping[str, ScoreUnit] | None = None,
     why_missing: Callable[[Any], Missing | None] = _no_reason,
     task: str = DEFAULT_TASK,
+    accompanies: Sequence[str] = (),
 ) -> Callable[[Callable[..., Sequence[Any]]], Metric]:
     """Declare the decorated function `(run, seen) -> list[Measure]` as a metric: see `Metric`."""
 
@@ -171,6 +174,7 @@ def metric(
             derived or {},
             why_missing,
             task,
+            tuple(accompanies),
         )
         if not declared.help:
             raise UserError(f"Metric '{name}' has no docstring; describe in one sentence what it measures.")
@@ -220,6 +224,11 @@ def headline_titles(*, of_ood_scores: bool = False) -> dict[str, str]:
         for metric in REGISTRY.all()
         if metric.headline and metric.of_ood_scores == of_ood_scores
     }
+
+
+def accompanying(metrics: Sequence[str]) -> list[str]:
+    """The metrics that are measured with any of the given ones."""
+    return [metric.name for metric in REGISTRY.all() if set(metric.accompanies) & set(metrics)]
 
 
 def needing(need: Need, metrics: Sequence[str] | None = None) -> list[str]:

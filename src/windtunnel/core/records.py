@@ -84,6 +84,14 @@ class TensorRecord(Record, frozen=True):
     dtype: str
 
 
+class WrapperRecord(Record, frozen=True):
+    """A wrapper around a model, with all its settings, and the digest of a third-party wrapper's file."""
+
+    name: str
+    settings: dict[str, Number | str]
+    assets: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class ModelRecipe(Record, frozen=True):
     """The facts of a model that determine its predictions.
 
@@ -94,6 +102,7 @@ class ModelRecipe(Record, frozen=True):
         outputs: `logits`, `probabilities` or `top-k`.
         top_k: the number of best classes, if only these are known; else None.
         assets: digests of the files of third-party decoders and resizers.
+        wrappers: the wrappers around the model, the outermost first.
     """
 
     kind: str
@@ -104,6 +113,7 @@ class ModelRecipe(Record, frozen=True):
     tensor: TensorRecord
     top_k: int | None = None
     assets: dict[str, str] = msgspec.field(default_factory=dict)
+    wrappers: tuple[WrapperRecord, ...] = ()
 
 
 class PartRecord(Record, frozen=True):
@@ -322,12 +332,14 @@ class ScoringInfo(Record, frozen=True):
     Attributes:
         group: the column by which intervals are clustered; "" for none.
         group_found: whether windtunnel found these groups in the data.
+        families: by corruption, the family that the suite or a third-party corruption declares.
     """
 
     metrics: tuple[str, ...]
     weights: dict[str, float]
     group: str = ""
     group_found: bool = False
+    families: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class RunInfo(Record, frozen=True):
@@ -362,36 +374,6 @@ class RunInfo(Record, frozen=True):
     def remarks(self) -> tuple[str, ...]:
         """The notes, with options as the current interface spells them."""
         return tuple(map(spelled, self.notes))
-
-
-def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:
-    """The settings of all conditions in which two recipes differ: name, value in one, value in the other."""
-    settings, other_settings = _settings(recipe), _settings(other)
-    return [
-        (name, settings[name], other_settings[name])
-        for name in settings
-        if settings[name] != other_settings.get(name, settings[name])
-    ]
-
-
-def differing_arithmetic(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:
-    """Device and precision if two recipes differ in them: name, value in one, value in the other."""
-    return [
-        (name, getattr(recipe, name), getattr(other, name))
-        for name in ("device", "precision")
-        if getattr(recipe, name) != getattr(other, name)
-    ]
-
-
-def _settings(recipe: Recipe) -> dict[str, str]:
-    """The settings that all conditions of a recipe share; the difficulty only for sequences."""
-    corrupted = [condition for condition in recipe.conditions if condition.unit]
-    settings = {"edition": str(recipe.canvas.edition)}
-    if corrupted:
-        settings["codec"] = ", ".join(sorted({condition.codec for condition in corrupted}))
-    if any(condition.is_sequence for condition in corrupted):
-        settings["difficulty"] = str(recipe.suite.levels[0])
-    return settings
 
 
 def read_recipe(content: Mapping[str, Any]) -> Recipe:

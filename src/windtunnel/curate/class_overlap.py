@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
+from windtunnel.data.class_hierarchy import Parents
 from windtunnel.data.wordnet import ancestors
 
 # Two classes are confused with each other if at least this share of each one's candidates is predicted as
@@ -12,16 +14,31 @@ from windtunnel.data.wordnet import ancestors
 CONFUSED_SHARE = 0.25
 LEAST_CANDIDATES = 4
 
-Parents = Mapping[str, frozenset[str]]
+
+@dataclass(frozen=True)
+class Relation:
+    """Where a class is: `above` or `below` another class."""
+
+    place: str
+    other: str
 
 
-def related(name: str, others: Iterable[str], parents: Parents) -> str:
-    """A class among others that is the class itself, above it or below it; "" for none."""
-    above = ancestors(name, parents)
-    for other in sorted(others):
-        if other in above or name in ancestors(other, parents):
-            return other
-    return ""
+def relations(names: Iterable[str], known: Collection[str], parents: Parents) -> dict[str, Relation]:
+    """The classes among `names` that are above or below one of the known classes, and of which.
+
+    A class that is above several known classes is above the first of them by name; likewise below.
+    """
+    below: dict[str, str] = {}
+    for other in sorted(known):
+        for above in ancestors(other, parents) - {other}:
+            below.setdefault(above, other)
+    found: dict[str, Relation] = {}
+    for name in names:
+        if name in below:
+            found[name] = Relation("above", below[name])
+        elif over := sorted((ancestors(name, parents) - {name}).intersection(known)):
+            found[name] = Relation("below", over[0])
+    return found
 
 
 def hierarchy_overlaps(classes: Sequence[str], parents: Parents) -> list[tuple[str, str]]:

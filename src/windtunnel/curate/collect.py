@@ -13,10 +13,10 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from windtunnel.core.candidates import Candidate, CandidateStatus
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import CollectRecipe, CollectSummary
 from windtunnel.core.errors import ImageError
 from windtunnel.core.interruption import finishing_items, stop_requested
 from windtunnel.core.progress import Progress, silent
@@ -30,12 +30,12 @@ from windtunnel.curate.candidate_sources import (
 )
 from windtunnel.curate.downloads import DownloadFailed, Limits, split_url
 from windtunnel.curate.hosts import Hosts, Stopped, seconds_between
-from windtunnel.curate.project import CANDIDATES_FOLDER, Project, StepRecord, counts
+from windtunnel.curate.project import CANDIDATES_FOLDER, FinishedStep, Project, StepKind, counts
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, pillow_quiet, read_header
 from windtunnel.options.collect import CollectOptions
 
-STEP = "collect"
+COLLECT = StepKind("collect", CollectRecipe, CollectSummary)
 # Hosts that are asked at the same time; each is asked one URL after the other.
 HOSTS_AT_ONCE = 8
 MB = 10**6
@@ -60,7 +60,7 @@ class Outcome:
 
 def collect(
     project: Project, source: str | Path, options: CollectOptions, progress: Progress = silent
-) -> StepRecord:
+) -> FinishedStep[CollectRecipe, CollectSummary]:
     """Collect the candidates of a table or dataset into a project, and return the finished step.
 
     The same table with the same options is not collected again; with others, only rows that failed are.
@@ -69,15 +69,11 @@ def collect(
     classes = read_class_map(options.classes)
     opened = open_source(source, options)
     batch = opened.batch
-    step = f"{STEP}-{batch}"
+    step = COLLECT.of(batch)
     labels = [_label(row, classes) for row in opened.wanted]
-    recipe = {
-        "rows": len(opened.wanted),
-        "labels": digest(labels),
-        "max_mb": options.max_mb,
-        "allow_private": options.allow_private,
-        "ignore_robots": options.ignore_robots,
-    }
+    recipe = CollectRecipe(
+        len(opened.wanted), digest(labels), options.max_mb, options.allow_private, options.ignore_robots
+    )
     known: dict[int, Outcome] = {}
     try:
         with project.created(), finishing_items():
@@ -86,7 +82,7 @@ def collect(
                 _journal_path(project, batch).unlink(missing_ok=True)  # after a kill at the very end
                 progress(len(opened.wanted), len(opened.wanted))
                 return finished
-            journal = _Journal(project, batch, digest({**recipe, "retry": options.retry}))
+            journal = _Journal(project, batch, digest({**recipe.to_json(), "retry": options.retry}))
             stored = [row for row in project.candidates() if row.batch == batch]
             known |= _known(project, journal, stored, labels)
             for outcome in _outcomes(project, opened, options, interval, labels, known, progress):
@@ -111,11 +107,9 @@ def _label(row: Wanted, classes: Mapping[str, str] | None) -> str | None:
     return row.tag if classes is None else classes.get(tag_key(row.tag))
 
 
-def _summary(source: CandidateSource, rows: Sequence[Candidate]) -> dict[str, Any]:
+def _summary(source: CandidateSource, rows: Sequence[Candidate]) -> CollectSummary:
     statuses = counts(row.status for row in rows)
-    return {"source": Path(source.name).name, "rows": len(rows), "stored": statuses.get("ok", 0)} | {
-        "statuses": statuses
-    }
+    return CollectSummary(Path(source.name).name, len(rows), statuses.get("ok", 0), statuses)
 
 
 def _journal_path(project: Project, batch: str) -> Path:

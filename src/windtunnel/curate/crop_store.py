@@ -153,7 +153,7 @@ class CropStore:
         ]
 
     def _needs(self, images: CandidateImages) -> Needs:
-        paths = [images.location, *([self._model.source.spec] if self._model.source else [])]
+        paths = [images.location, *(self._model.source.files if self._model.source else ())]
         return Needs(included_files(), local_paths(paths))
 
     def _table(self, predictions: Sequence[CandidatePrediction], outputs: Mapping[str, int]) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from windtunnel.core.candidates import SHORTLISTED, Candidate
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import ExportSummary
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.labels import IMAGENET_1K, INDICES
@@ -22,7 +23,7 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import FilterModelInfo, OwnSet
 from windtunnel.core.wording import listed
 from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
-from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepRecord, counts
+from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepKind, StepRecord, counts
 from windtunnel.curate.set_files import (
     csv_text,
     declaration_text,
@@ -37,6 +38,7 @@ from windtunnel.data.own_sets import DECLARATION, checked_declaration
 from windtunnel.options.export import ExportOptions
 from windtunnel.store.parquet import parquet_bytes
 
+EXPORT_STEP = StepKind(STEP, ExportRecipe, ExportSummary)
 OOD_STEP = "ood"
 # The sets that an exported set extends, by role.
 BASES = {"shifted": "natural", "out": "ood"}
@@ -117,11 +119,8 @@ def export(
         made, recipe = _planned(project, out, options)
         with folder.opened(recipe):
             _write(project, folder, made, datasheet, progress)
-        project.finish(
-            f"{STEP}-{made.own.name}",
-            recipe.to_json(),
-            {"set": made.own.name, "images": len(made.exported), "outcomes": made.outcomes},
-        )
+        summary = ExportSummary(made.own.name, len(made.exported), made.outcomes)
+        project.finish(EXPORT_STEP.of(made.own.name), recipe, summary)
     return made
 
 
@@ -131,7 +130,11 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
     rows = project.candidates()
     known = {row.id for row in rows if row.status == "ok"}
     verdicts = read_verdicts(options.reviewed, known) if options.reviewed is not None else None
-    steps = {name: record for name, record in project.steps().items() if not name.startswith(f"{STEP}-")}
+    steps = {
+        name: record
+        for name, record in project.steps().items()
+        if not name.startswith(f"{EXPORT_STEP.name}-")
+    }
     role = options.role or ("out" if step == OOD_STEP else "shifted")
     chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
     _check_chosen(project, chosen, role)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import FilterModelRecord
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, Projection
 from windtunnel.core.locations import Location
-from windtunnel.core.records import ModelRecipe, Record
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import label_space_of
@@ -25,27 +25,6 @@ from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.tasks.classification.data_labels import data_space
 from windtunnel.tasks.classification.label_mapping import map_labels
-
-
-class FilterModelRecord(Record, frozen=True):
-    """A model of a curation step, as projects and sets store it.
-
-    Attributes:
-        name: its declared name.
-        model: the facts that determine its predictions.
-        competing: the outputs that compete; () for all.
-        family: its declared family; "" for unknown.
-    """
-
-    name: str
-    model: ModelRecipe
-    competing: tuple[int, ...] = ()
-    family: str = ""
-
-    @property
-    def fingerprint(self) -> str:
-        """The hash that identifies the model."""
-        return self.model.fingerprint
 
 
 @dataclass(frozen=True)
@@ -100,7 +79,7 @@ class FilterModel:
 
 def load_filter_models(
     specs: Sequence[Any], images: CandidateImages, chosen: Sequence[int], *, masked: bool
-) -> list[FilterModel]:
+) -> tuple[FilterModel, ...]:
     """Load models and map the classes to their outputs; refuses a model that lacks one of the classes.
 
     Args:
@@ -109,7 +88,7 @@ def load_filter_models(
         chosen: the classes, as indices of the candidates' label space.
         masked: whether only these classes compete.
     """
-    return [_mapped(load_source(spec), images, chosen, masked=masked) for spec in specs]
+    return tuple(_mapped(load_source(spec), images, chosen, masked=masked) for spec in specs)
 
 
 def load_source(spec: Any) -> tuple[Model, ModelSource | None]:

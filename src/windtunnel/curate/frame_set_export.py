@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import FrameExportSummary
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import named_files_digest
 from windtunnel.core.labels import IMAGENET_1K, INDICES
@@ -40,7 +41,7 @@ from windtunnel.curate.frame_tables import (
     read_videos,
 )
 from windtunnel.curate.frame_verdicts import EXPORTED, FrameVerdicts, read_frame_verdicts
-from windtunnel.curate.project import Project, counts
+from windtunnel.curate.project import Project, StepKind, counts
 from windtunnel.curate.set_files import csv_text, declaration_text, set_name, sources_text, votes_text
 from windtunnel.curate.verdicts import ACCEPT, REJECT
 from windtunnel.data import content_hash
@@ -49,6 +50,7 @@ from windtunnel.data.own_sets import DECLARATION, checked_declaration
 from windtunnel.options.export import ExportOptions
 from windtunnel.store.parquet import parquet_bytes
 
+FRAME_EXPORT = StepKind(STEP, ExportRecipe, FrameExportSummary)
 # The published set that an exported one extends.
 BASE = "pm-k"
 FRAME_FOLDER = "val"
@@ -147,11 +149,8 @@ def export_frame_sets(
         made, recipe = _planned(project, out, options)
         with folder.opened(recipe):
             _write(project, folder, made, datasheet, progress)
-        project.finish(
-            f"{STEP}-{made.own.name}",
-            recipe.to_json(),
-            {"set": made.own.name, "sets": made.sets, "frames": made.neighbours, "outcomes": made.outcomes},
-        )
+        summary = FrameExportSummary(made.own.name, made.sets, made.neighbours, made.outcomes)
+        project.finish(FRAME_EXPORT.of(made.own.name), recipe, summary)
     return made
 
 

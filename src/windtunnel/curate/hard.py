@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from windtunnel.core.candidates import SHORTLISTED, Candidate
-from windtunnel.core.errors import UserError
+from windtunnel.core.candidates import SHORTLISTED
+from windtunnel.core.curation_records import ClassOverlaps, HardRecipe, HardSummary, RulesRecord
 from windtunnel.core.file_digests import named_files_digest
 from windtunnel.core.progress import Progress, silent
+from windtunnel.core.records import record_of
 from windtunnel.core.wording import counted
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.class_overlap import confusion_overlaps, hierarchy_overlaps
-from windtunnel.curate.crop_store import CropStore, StoredPredictions
+from windtunnel.curate.ensemble import FAILED, Ensemble, EnsemblePredictions, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, chosen_classes, class_lines, load_filter_models
 from windtunnel.curate.filtration import (
     CONFIDENT,
@@ -32,16 +33,17 @@ from windtunnel.curate.filtration import (
     PairFrom,
     filter_candidates,
 )
-from windtunnel.curate.near_duplicates import Pair, check_bits, near_duplicates
-from windtunnel.curate.project import Project, StepRecord
-from windtunnel.data.wordnet import read_is_a
+from windtunnel.curate.implausible_models import near_chance, undeclared_preprocessing
+from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
+from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.data.class_hierarchy import read_hierarchy
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE, CROP_NAMES
 from windtunnel.options.curation import HardOptions
 
-STEP = "hard"
-# Stages before filtration.
-OTHER_CLASS, FAILED = "other_class", "failed"
+HARD = StepKind("hard", HardRecipe, HardSummary)
+# The stage before prediction.
+OTHER_CLASS = "other_class"
 
 
 def rules_of(options: HardOptions) -> FilterRules:
@@ -61,7 +63,7 @@ def filter_hard(
     options: HardOptions = HardOptions(),  # noqa: B008 (frozen)
     workers: Workers = Workers(),  # noqa: B008 (frozen)
     progress: Progress = silent,
-) -> StepRecord:
+) -> FinishedStep[HardRecipe, HardSummary]:
     """Filter the candidates of a project with an ensemble of models, and write the audit.
 
     Predictions are stored in the project: other thresholds need no further predictions.
@@ -74,69 +76,56 @@ def filter_hard(
         progress: counts predicted candidates of all models.
     """
     rules = rules_of(options)
-    check_bits(options.duplicate_bits)
+    duplicates = DuplicateRules(options.duplicate_bits, options.duplicate_cosine)
     rows = labelled_candidates(project)
-    parents = read_is_a(Path(options.hierarchy)) if options.hierarchy else {}
     images = CandidateImages(project.folder, rows, class_lines(options.classes, [row.label for row in rows]))
     chosen = chosen_classes(images, options.classes)
-    loaded = load_filter_models(models, images, chosen, masked=options.classes is not None)
-    refuse_repeated(loaded)
     names = {images.label_space.classes[label] for label in chosen}
-    recipe = {
-        "candidates": project.candidates_digest(),
-        "models": [msgspec.to_builtins(model.record) for model in loaded],
-        "classes": sorted(names) if options.classes else [],
-        "rules": asdict(rules),
-        "duplicate_bits": options.duplicate_bits,
-        "hierarchy": named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
-    }
+    parents = read_hierarchy(options.hierarchy, names, "the candidates")
+    ensemble = Ensemble(load_filter_models(models, images, chosen, masked=options.classes is not None))
+    recipe = HardRecipe(
+        candidates=project.candidates_digest(),
+        models=ensemble.records,
+        classes=tuple(sorted(names)) if options.classes else (),
+        rules=record_of(rules, RulesRecord),
+        duplicate_bits=duplicates.most_bits,
+        duplicate_cosine=duplicates.least_cosine,
+        hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
+    )
     with project.locked():
-        if (finished := project.finished(STEP, recipe)) and STEP in project.audits():
+        if (finished := project.finished(HARD, recipe)) and HARD.name in project.audits():
             return finished
-        filtered = _filtered(project, images, names, loaded, rules, workers, progress)
-        listed = [row for row in images.rows if filtered.stages[row.id] == SHORTLISTED]
-        pairs = near_duplicates(project, listed, options.duplicate_bits)
-        project.write_audit(STEP, filtered.audit(pairs))
-        overlaps = {
-            "hierarchy": hierarchy_overlaps(sorted(names), parents),
-            "confusion": confusion_overlaps(filtered.confusions),
+        others = {
+            row.id: f"its class '{row.label}' is not one of the {counted(len(names), 'class', 'classes')}"
+            for row in rows
+            if row.label not in names
         }
-        return project.finish(
-            STEP,
-            recipe,
-            {
-                **filtered.funnel,
-                "filter_models": [
-                    {"name": model.model.name, "fingerprint": model.model.fingerprint} for model in loaded
-                ],
-                "near_duplicates": pairs,
-                "overlapping_classes": overlaps,
-            },
+        ids = [row.id for row in rows if row.id not in others]
+        predictions = ensemble.predict(project, images, ids, workers, progress)
+        filtered = _filtered(images, others, predictions, rules)
+        listed = [row for row in images.rows if filtered.stages[row.id] == SHORTLISTED]
+        predicted = [row for row in images.rows if row.id not in others]
+        pairs, features = near_duplicates(project, listed, predicted, duplicates, ensemble.models[0].model)
+        project.write_audit(HARD.name, filtered.audit(near_column([row.id for row in images.rows], pairs)))
+        counts = filtered.result.funnel()
+        summary = HardSummary(
+            stored=len(rows),
+            of_classes=len(ids),
+            candidates=counts["candidates"],
+            never_correct=counts["never_correct"],
+            low_true_confidence=counts["low_true_confidence"],
+            shortlist=counts["shortlist"],
+            filter_models=ensemble.infos,
+            accuracies=filtered.accuracies,
+            near_duplicates=pairs,
+            features=features,
+            overlapping_classes=ClassOverlaps(
+                tuple(hierarchy_overlaps(sorted(names), parents)),
+                tuple(confusion_overlaps(filtered.confusions)),
+            ),
+            warnings=(*undeclared_preprocessing(ensemble.models), *filtered.warnings),
         )
-
-
-def labelled_candidates(project: Project) -> list[Candidate]:
-    """The stored candidates of a project; refuses a project without any."""
-    rows = project.stored_candidates()
-    if not rows:
-        raise UserError(
-            f"{project.folder} has no stored candidates; collect some with windtunnel curate collect."
-        )
-    return rows
-
-
-def refuse_repeated(models: Sequence[FilterModel]) -> None:
-    """Refuse no model, and a model that is given twice."""
-    if not models:
-        raise UserError("No model is given; give at least one.")
-    seen: dict[str, str] = {}
-    for model in models:
-        fingerprint = model.model.fingerprint
-        if fingerprint in seen:
-            raise UserError(
-                f"{model.model.name} and {seen[fingerprint]} are the same model; give each model once."
-            )
-        seen[fingerprint] = model.model.name
+        return project.finish(HARD, recipe, summary)
 
 
 @dataclass(frozen=True)
@@ -144,159 +133,105 @@ class FilteredCandidates:
     """What became of every candidate.
 
     Attributes:
-        rows: the candidates, by id.
-        models: the filter models.
-        stages, reasons: by id.
-        details: of each filtered candidate the class that its confusion is predicted as, its rank and the
-            size of the confusion.
-        predictions: of every model, of the candidates in `predicted_ids`.
-        predicted_ids: the candidates that were predicted.
-        funnel: the number of candidates after each step.
-        confusions: true and predicted class of every candidate's centre crop.
+        images: the candidates.
+        predictions: of every model, of the candidates of the chosen classes.
+        usable: the candidates with a prediction of every model.
+        class_names: the classes of the candidates and of all models.
+        result: the filtration of the usable candidates.
+        stages, reasons: of every candidate, by id.
+        confusions: true and predicted class of every usable candidate's centre crop, by the first model.
+        accuracies: by model, the share of usable candidates whose centre crop is classified correctly.
+        warnings: on models near chance.
     """
 
-    rows: Sequence[Candidate]
-    models: Sequence[FilterModel]
+    images: CandidateImages
+    predictions: EnsemblePredictions
+    usable: Sequence[str]
+    class_names: Sequence[str]
+    result: Filtration
     stages: Mapping[str, str]
     reasons: Mapping[str, str]
-    details: Mapping[str, tuple[str, int, int]]
-    predictions: Sequence[StoredPredictions]
-    predicted_ids: Sequence[str]
-    funnel: dict[str, int]
-    confusions: list[tuple[str, str]]
+    confusions: Sequence[tuple[str, str]]
+    accuracies: tuple[float, ...]
+    warnings: tuple[str, ...]
 
-    def audit(self, pairs: Sequence[Pair]) -> pa.Table:
+    def audit(self, near: pa.Array) -> pa.Table:
         """One row for each candidate, with every model's and crop's prediction."""
-        ids = [row.id for row in self.rows]
-        near: dict[str, list[str]] = {}
-        for first, other, _ in pairs:
-            near.setdefault(first, []).append(other)
-            near.setdefault(other, []).append(first)
-        nothing = ("", 0, 0)
-        details = [self.details.get(id_, nothing) for id_ in ids]
+        result = self.result
+        details = {
+            id_: (self.class_names[result.pair_class[place]], result.rank[place], result.pair_size[place])
+            for place, id_ in enumerate(self.usable)
+        }
+        ids = [row.id for row in self.images.rows]
+        of_rows = [details.get(id_, ("", 0, 0)) for id_ in ids]
         columns: dict[str, Any] = {
             "id": ids,
-            "label": [row.label for row in self.rows],
+            "label": [row.label for row in self.images.rows],
             "stage": [self.stages[id_] for id_ in ids],
             "reason": [self.reasons[id_] for id_ in ids],
-            "confused_with": [detail[0] for detail in details],
-            "pair_rank": pa.array([detail[1] for detail in details], pa.int32()),
-            "pair_size": pa.array([detail[2] for detail in details], pa.int32()),
-            "near_duplicates": pa.array([near.get(id_, []) for id_ in ids], pa.list_(pa.string())),
-            **prediction_columns(ids, self.models, self.predictions, self.predicted_ids),
+            "confused_with": [name for name, _, _ in of_rows],
+            "pair_rank": pa.array([rank for _, rank, _ in of_rows], pa.int32()),
+            "pair_size": pa.array([size for _, _, size in of_rows], pa.int32()),
+            "near_duplicates": near,
+            **self.predictions.columns(ids),
         }
         return pa.table(columns)
 
 
-def prediction_columns(
-    ids: Sequence[str],
-    models: Sequence[FilterModel],
-    predictions: Sequence[StoredPredictions],
-    predicted_ids: Sequence[str],
-) -> dict[str, Any]:
-    """The columns of an audit with every model's predictions; null for candidates without any."""
-    place = {id_: number for number, id_ in enumerate(predicted_ids)}
-    columns: dict[str, Any] = {}
-    for number, (model, stored) in enumerate(zip(models, predictions, strict=True), 1):
-        names = model.class_names
-        usable = [place[id_] if id_ in place and stored.status[place[id_]] == "ok" else None for id_ in ids]
-        columns[f"model{number}_predicted"] = pa.array(
-            [None if row is None else [names[output] for output in stored.predicted[row]] for row in usable],
-            pa.list_(pa.string()),
-        )
-        for kind in ("confidence", "true_confidence"):
-            values = getattr(stored, kind)
-            columns[f"model{number}_{kind}"] = pa.array(
-                [None if row is None else values[row].tolist() for row in usable], pa.list_(pa.float32())
-            )
-    return columns
-
-
-def predict_all(
-    project: Project,
-    images: CandidateImages,
-    ids: Sequence[str],
-    models: Sequence[FilterModel],
-    workers: Workers,
-    progress: Progress,
-    crops: str = "ten-crop",
-) -> list[StoredPredictions]:
-    """The predictions of some candidates by every model; `progress` counts those of all models."""
-    wanted = set(ids)
-    samples = [sample for sample in images.samples() if sample.id in wanted]
-    total = len(models) * len(samples)
-
-    def count(done: int, _total: int, failed: int = 0) -> None:
-        progress(done, total, failed)
-
-    return [CropStore(project, model, crops).predict(images, samples, workers, count) for model in models]
-
-
 def _filtered(
-    project: Project,
-    images: CandidateImages,
-    classes: set[str],
-    models: Sequence[FilterModel],
-    rules: FilterRules,
-    workers: Workers,
-    progress: Progress,
+    images: CandidateImages, others: Mapping[str, str], predictions: EnsemblePredictions, rules: FilterRules
 ) -> FilteredCandidates:
-    """Predict and filter."""
-    rows = images.rows
-    stages: dict[str, str] = {}
-    reasons: dict[str, str] = {}
-    for row in rows:
-        if row.label not in classes:
-            stages[row.id] = OTHER_CLASS
-            reasons[row.id] = (
-                f"its class '{row.label}' is not one of the {counted(len(classes), 'class', 'classes')}"
-            )
-    ids = [row.id for row in rows if row.id not in stages]
-    predictions = predict_all(project, images, ids, models, workers, progress)
-    for model, stored in zip(models, predictions, strict=True):
-        for id_, status, reason in zip(ids, stored.status, stored.reason, strict=True):
-            if status != "ok" and id_ not in stages:
-                stages[id_], reasons[id_] = FAILED, f"{model.model.name} has no prediction: {reason}"
-    usable = np.array([id_ not in stages for id_ in ids], bool)
-    label_of = {row.id: row.label for row in rows}
-    usable_ids = [id_ for id_ in ids if id_ not in stages]
-    numbers, labels, arrays = _common_classes(models, predictions, usable, [label_of[i] for i in usable_ids])
-    result = filter_candidates(usable_ids, labels, arrays, rules)
-    for place, id_ in enumerate(usable_ids):
+    """Filter predicted candidates; `others` are of other classes, with the reason."""
+    failures = predictions.failures()
+    stages = dict.fromkeys(others, OTHER_CLASS) | dict.fromkeys(failures, FAILED)
+    reasons = {**others, **failures}
+    usable = [id_ for id_ in predictions.ids if id_ not in failures]
+    rows = np.array([id_ not in failures for id_ in predictions.ids], bool)
+    label_of = {row.id: row.label for row in images.rows}
+    labels = [label_of[id_] for id_ in usable]
+    names, numbers, arrays = _common_classes(predictions, rows, labels)
+    result = filter_candidates(usable, numbers, arrays, rules)
+    for place, id_ in enumerate(usable):
         stages[id_] = STAGES[result.stage[place]]
-        reasons[id_] = _reason(place, result, arrays, numbers, models, rules)
-    details = {
-        id_: (numbers[result.pair_class[place]], int(result.rank[place]), int(result.pair_size[place]))
-        for place, id_ in enumerate(usable_ids)
-    }
-    funnel = {"stored": len(rows), "of_classes": len(ids), **result.funnel()}
-    centre = arrays.predicted[:, 0, rules.centre_crop]
-    confusions = [
-        (numbers[label], numbers[predicted]) for label, predicted in zip(labels, centre, strict=True)
-    ]
-    return FilteredCandidates(rows, models, stages, reasons, details, predictions, ids, funnel, confusions)
+        reasons[id_] = _reason(place, result, arrays, names, predictions.models, rules)
+    warnings: list[str] = []
+    for model, stored in zip(predictions.models, predictions.stored, strict=True):
+        outputs = np.array([model.output_of[label] for label in labels], np.int64)
+        warnings += near_chance(model, stored.predicted[rows, CENTRE], outputs)
+    centre = arrays.predicted[:, :, CENTRE]
+    right = (centre == numbers[:, None]).sum(axis=0)
+    return FilteredCandidates(
+        images,
+        predictions,
+        usable,
+        names,
+        result,
+        stages,
+        reasons,
+        [(label, names[place]) for label, place in zip(labels, centre[:, 0], strict=True)],
+        tuple(float(count) / max(1, len(usable)) for count in right),
+        tuple(warnings),
+    )
 
 
 def _common_classes(
-    models: Sequence[FilterModel],
-    predictions: Sequence[StoredPredictions],
-    usable: Any,
-    labels: Sequence[str],
-) -> tuple[list[str], Any, CropPredictions]:
+    predictions: EnsemblePredictions, rows: NDArray[np.bool_], labels: Sequence[str]
+) -> tuple[list[str], NDArray[np.int64], CropPredictions]:
     """The names of all classes, the labels as numbers of them, and the predictions likewise."""
+    models = predictions.models
     names = sorted({name for model in models for name in model.class_names} | set(labels))
     number = {name: place for place, name in enumerate(names)}
     predicted = np.stack(
         [
-            np.array([number[name] for name in model.class_names], np.int64)[stored.predicted[usable]]
-            for model, stored in zip(models, predictions, strict=True)
+            np.array([number[name] for name in model.class_names], np.int64)[stored.predicted[rows]]
+            for model, stored in zip(models, predictions.stored, strict=True)
         ],
         axis=1,
     )
     arrays = CropPredictions(
         predicted,
-        np.stack([stored.confidence[usable] for stored in predictions], axis=1),
-        np.stack([stored.true_confidence[usable] for stored in predictions], axis=1),
+        np.stack([stored.confidence[rows] for stored in predictions.stored], axis=1),
+        np.stack([stored.true_confidence[rows] for stored in predictions.stored], axis=1),
     )
     return names, np.array([number[label] for label in labels], np.int64), arrays
 

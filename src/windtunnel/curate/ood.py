@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from windtunnel.core.candidates import SHORTLISTED, Candidate
+from windtunnel.core.curation_records import OodRecipe, OodSummary, RelatedClass
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import named_files_digest
-from windtunnel.core.labels import LabelSpace
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
+from windtunnel.core.wording import counted, listed
 from windtunnel.curate.candidate_images import CandidateImages
-from windtunnel.curate.class_overlap import Parents, related
+from windtunnel.curate.class_overlap import relations
+from windtunnel.curate.ensemble import FAILED, Ensemble, EnsemblePredictions, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, load_source
-from windtunnel.curate.hard import (
-    FAILED,
-    labelled_candidates,
-    predict_all,
-    prediction_columns,
-    refuse_repeated,
-)
-from windtunnel.curate.near_duplicates import check_bits, near_duplicates
-from windtunnel.curate.project import Project, StepRecord
+from windtunnel.curate.implausible_models import undeclared_preprocessing
+from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
+from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.data.class_hierarchy import Parents, known_names, read_hierarchy
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import model_space
-from windtunnel.data.wordnet import read_is_a
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.options.curation import OodOptions
 
-STEP = "ood"
+OOD = StepKind("ood", OodRecipe, OodSummary)
 IN_DISTRIBUTION, RELATED, UNSURE = "in_distribution", "related", "unsure"
+# Classes that a warning names.
+CLASSES_NAMED = 5
 
 
 def select_ood(
@@ -45,7 +43,7 @@ def select_ood(
     options: OodOptions = OodOptions(),  # noqa: B008 (frozen)
     workers: Workers = Workers(),  # noqa: B008 (frozen)
     progress: Progress = silent,
-) -> StepRecord:
+) -> FinishedStep[OodRecipe, OodSummary]:
     """Shortlist candidates of classes that no model knows but every model is confident about.
 
     Args:
@@ -59,48 +57,51 @@ def select_ood(
         raise UserError(
             f"{option('min_confidence')} is {options.min_confidence:g}; give a share from 0 to 1."
         )
-    check_bits(options.duplicate_bits)
+    duplicates = DuplicateRules(options.duplicate_bits, options.duplicate_cosine)
     rows = labelled_candidates(project)
-    parents = read_is_a(Path(options.hierarchy)) if options.hierarchy else {}
-    loaded = [_in_distribution(spec, options.classes) for spec in models]
-    refuse_repeated(loaded)
-    known = {name for model in loaded for name in _competing_names(model)}
-    recipe = {
-        "candidates": project.candidates_digest(),
-        "models": [msgspec.to_builtins(model.record) for model in loaded],
-        "in_distribution": sorted(known),
-        "min_confidence": options.min_confidence,
-        "duplicate_bits": options.duplicate_bits,
-        "hierarchy": named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
-    }
+    ensemble = Ensemble(tuple(_in_distribution(spec, options.classes) for spec in models))
+    known = {name for model in ensemble.models for name in _competing_names(model)}
+    parents = read_hierarchy(options.hierarchy, known, "the filter models")
+    recipe = OodRecipe(
+        candidates=project.candidates_digest(),
+        models=ensemble.records,
+        in_distribution=tuple(sorted(known)),
+        min_confidence=options.min_confidence,
+        duplicate_bits=duplicates.most_bits,
+        duplicate_cosine=duplicates.least_cosine,
+        hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
+    )
     with project.locked():
-        if (finished := project.finished(STEP, recipe)) and STEP in project.audits():
+        if (finished := project.finished(OOD, recipe)) and OOD.name in project.audits():
             return finished
-        selection = _Selection(rows, loaded, known, parents)
-        ids = selection.unrelated
+        selection = _Selection(rows, known, parents)
+        ids = selection.remaining()
         images = CandidateImages(project.folder, rows)
-        predictions = predict_all(project, images, ids, loaded, workers, progress)
-        for model, stored in zip(loaded, predictions, strict=True):
-            selection.drop_unsure(model, ids, stored, options.min_confidence)
+        predictions = ensemble.predict(project, images, ids, workers, progress)
+        selection.drop_unsure(predictions, options.min_confidence)
         shortlist = [row for row in rows if row.id not in selection.fallen]
-        pairs = near_duplicates(project, shortlist, options.duplicate_bits)
-        columns = prediction_columns([row.id for row in rows], loaded, predictions, ids)
-        project.write_audit(STEP, selection.audit(columns))
-        return project.finish(
-            STEP,
-            recipe,
-            {
-                "stored": len(rows),
-                "outside_label_space": len(rows) - selection.count(IN_DISTRIBUTION),
-                "unrelated": len(ids),
-                "shortlist": len(shortlist),
-                "hierarchy_known": bool(parents),
-                "filter_models": [
-                    {"name": model.model.name, "fingerprint": model.model.fingerprint} for model in loaded
-                ],
-                "near_duplicates": pairs,
-            },
+        pairs, features = near_duplicates(project, shortlist, rows, duplicates, ensemble.models[0].model)
+        all_ids = [row.id for row in rows]
+        columns = {"near_duplicates": near_column(all_ids, pairs), **predictions.columns(all_ids)}
+        project.write_audit(OOD.name, selection.audit(columns))
+        labels = {row.label for row in rows if row.label}
+        summary = OodSummary(
+            stored=len(rows),
+            outside_label_space=len(rows) - selection.count(IN_DISTRIBUTION),
+            unrelated=len(ids),
+            shortlist=len(shortlist),
+            hierarchy_known=bool(parents),
+            related_classes=selection.related_classes,
+            filter_models=ensemble.infos,
+            near_duplicates=pairs,
+            features=features,
+            warnings=(
+                *undeclared_preprocessing(ensemble.models),
+                *_unknown_classes(parents, labels, "candidates"),
+                *_unknown_classes(parents, known, "the filter models"),
+            ),
         )
+        return project.finish(OOD, recipe, summary)
 
 
 def _in_distribution(spec: Any, classes: str | Path | None) -> FilterModel:
@@ -109,7 +110,7 @@ def _in_distribution(spec: Any, classes: str | Path | None) -> FilterModel:
     plain = FilterModel(model, source, {})
     if classes is None:
         return plain
-    space: LabelSpace = model_space(plain.class_names)
+    space = model_space(plain.class_names)
     competing = tuple(sorted(listed_classes(space, Path(classes), model.name)))
     return FilterModel(model, source, {}, competing)
 
@@ -118,41 +119,63 @@ def _competing_names(model: FilterModel) -> list[str]:
     return [name for name, competes in zip(model.class_names, model.mask, strict=True) if competes]
 
 
+def _unknown_classes(parents: Parents, names: Collection[str], whose: str) -> list[str]:
+    """A warning on classes that a hierarchy does not have, so that their place is not known."""
+    unknown = sorted(set(names) - known_names(parents)) if parents else []
+    if not unknown:
+        return []
+    quoted = listed([f"'{name}'" for name in unknown], CLASSES_NAMED)
+    return [
+        f"The hierarchy has no place for {counted(len(unknown), 'class', 'classes')} of {whose} ({quoted}): "
+        "whether other classes are above or below is not known."
+    ]
+
+
 class _Selection:
     """The stage and reason of every candidate that is dropped."""
 
-    def __init__(
-        self, rows: Sequence[Candidate], models: Sequence[FilterModel], known: set[str], parents: Parents
-    ) -> None:
+    def __init__(self, rows: Sequence[Candidate], known: Collection[str], parents: Parents) -> None:
         self._rows = rows
-        self._models = models
-        self.fallen: dict[str, tuple[str, str]] = {}
         self._confidence: dict[str, str] = {}
-        relatives = {name: related(name, known, parents) for name in {row.label for row in rows}}
+        self.fallen: dict[str, tuple[str, str]] = {}
+        labels = Counter(row.label for row in rows if row.label not in known)
+        found = relations(labels, known, parents)
+        self.related_classes = tuple(
+            RelatedClass(name, relation.place, relation.other, labels[name])
+            for name, relation in sorted(found.items())
+        )
         for row in rows:
             if row.label in known:
                 self.fallen[row.id] = IN_DISTRIBUTION, f"'{row.label}' is a class of the filter models"
-            elif relative := relatives[row.label]:
-                self.fallen[row.id] = RELATED, f"'{row.label}' is above or below the class '{relative}'"
-        self.unrelated = [row.id for row in rows if row.id not in self.fallen]
+            elif relation := found.get(row.label):
+                reason = f"'{row.label}' is {relation.place} the class '{relation.other}'"
+                self.fallen[row.id] = RELATED, reason
+
+    def remaining(self) -> list[str]:
+        """The candidates that were not dropped so far."""
+        return [row.id for row in self._rows if row.id not in self.fallen]
 
     def count(self, stage: str) -> int:
         """The number of candidates that left at a stage."""
         return sum(fallen == stage for fallen, _ in self.fallen.values())
 
-    def drop_unsure(self, model: FilterModel, ids: Sequence[str], stored: Any, least: float) -> None:
-        """Drop candidates whose centre crop a model is less confident about."""
-        for place, id_ in enumerate(ids):
-            confidence = stored.confidence[place, CENTRE]
-            if stored.status[place] != "ok":
-                reason = f"{model.model.name} has no prediction: {stored.reason[place]}"
-                self.fallen.setdefault(id_, (FAILED, reason))
+    def drop_unsure(self, predictions: EnsemblePredictions, least: float) -> None:
+        """Drop candidates that a model has no prediction of, or whose centre crop it is not sure about."""
+        failures = predictions.failures()
+        self.fallen |= {id_: (FAILED, reason) for id_, reason in failures.items()}
+        for place, id_ in enumerate(predictions.ids):
+            if id_ in failures:
                 continue
-            text = f"{model.model.name} predicts {model.class_names[stored.predicted[place, CENTRE]]} with "
-            text += f"{float(confidence):.1%} confidence"
-            if confidence < np.float32(least):
-                self.fallen.setdefault(id_, (UNSURE, f"{text}; at least {least:g} is needed"))
-            self._confidence[id_] = f"{self._confidence[id_]}; {text}" if id_ in self._confidence else text
+            texts = []
+            for model, stored in zip(predictions.models, predictions.stored, strict=True):
+                confidence = stored.confidence[place, CENTRE]
+                predicted = model.class_names[stored.predicted[place, CENTRE]]
+                texts.append(
+                    f"{model.model.name} predicts {predicted} with {float(confidence):.1%} confidence"
+                )
+                if confidence < np.float32(least):
+                    self.fallen.setdefault(id_, (UNSURE, f"{texts[-1]}; at least {least:g} is needed"))
+            self._confidence[id_] = "; ".join(texts)
 
     def audit(self, columns: dict[str, Any]) -> pa.Table:
         """One row for each candidate."""

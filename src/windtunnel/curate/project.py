@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -32,9 +32,12 @@ CANDIDATES_FOLDER = "candidates"
 MEDIA_FOLDER = "media"
 STEPS_FOLDER = "steps"
 AUDIT_FOLDER = "audit"
-STEP_SCHEMA = 1
+STEP_SCHEMA = 2
 # Every audit has these columns; a step may add others.
 AUDIT_COLUMNS = ("id", "stage", "reason")
+
+R = TypeVar("R", bound=Record)
+S = TypeVar("S", bound=Record)
 
 _TYPES = {"str": pa.string(), "int": pa.int64(), "LabelStatus": pa.string(), "CandidateStatus": pa.string()}
 CANDIDATE_SCHEMA = pa.schema(
@@ -50,7 +53,7 @@ class ProjectRecipe(Record, frozen=True):
 
 
 class StepRecord(Record, frozen=True):
-    """A finished step.
+    """A finished step of any kind, as its file stores it.
 
     Attributes:
         step: its name.
@@ -62,6 +65,32 @@ class StepRecord(Record, frozen=True):
     step: str
     recipe: dict[str, Any]
     summary: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StepKind(Generic[R, S]):
+    """A step: its name, and the types of its recipe and summary."""
+
+    name: str
+    recipe: type[R]
+    summary: type[S]
+
+    def of(self, part: str) -> StepKind[R, S]:
+        """The step for one part of a project, such as a batch of candidates."""
+        return replace(self, name=f"{self.name}-{part}")
+
+
+@dataclass(frozen=True)
+class FinishedStep(Generic[R, S]):
+    """A finished step: its name, what determines its outputs, and its result for the reader."""
+
+    step: str
+    recipe: R
+    summary: S
+
+    def to_json(self) -> dict[str, Any]:
+        """The step as a dictionary."""
+        return {"step": self.step, "recipe": self.recipe.to_json(), "summary": self.summary.to_json()}
 
 
 @dataclass(frozen=True)
@@ -151,25 +180,39 @@ class Project(RecipeFolder):
             file.stem: self._read_step(file) for file in sorted((self.folder / STEPS_FOLDER).glob("*.json"))
         }
 
-    def finished(self, step: str, recipe: Mapping[str, Any]) -> StepRecord | None:
-        """The record of a step that was finished with the same recipe, else None."""
-        file = self.folder / STEPS_FOLDER / f"{step}.json"
-        stored = self._read_step(file) if file.is_file() else None
-        return stored if stored and digest(stored.recipe) == digest(_plain(recipe)) else None
+    def step(self, kind: StepKind[R, S]) -> FinishedStep[R, S] | None:
+        """A finished step, or None."""
+        file = self.folder / STEPS_FOLDER / f"{kind.name}.json"
+        if not file.is_file():
+            return None
+        stored = self._read_step(file)
+        try:
+            recipe, summary = (
+                read_record(stored.recipe, kind.recipe),
+                read_record(stored.summary, kind.summary),
+            )
+        except RecordError as error:
+            raise _damaged(file, error) from error
+        return FinishedStep(stored.step, recipe, summary)
 
-    def finish(self, step: str, recipe: Mapping[str, Any], summary: Mapping[str, Any]) -> StepRecord:
+    def finished(self, kind: StepKind[R, S], recipe: R) -> FinishedStep[R, S] | None:
+        """A step that was finished with the same recipe, else None."""
+        stored = self.step(kind)
+        return stored if stored and digest(stored.recipe.to_json()) == digest(recipe.to_json()) else None
+
+    def finish(self, kind: StepKind[R, S], recipe: R, summary: S) -> FinishedStep[R, S]:
         """Store a step's recipe and summary, after its files are written."""
-        record = StepRecord(STEP_SCHEMA, step, _plain(recipe), _plain(summary))
+        record = StepRecord(STEP_SCHEMA, kind.name, recipe.to_json(), summary.to_json())
         text = json.dumps(record.to_json(), indent=2, ensure_ascii=False) + "\n"
         (self.folder / STEPS_FOLDER).mkdir(exist_ok=True)
-        write_whole(self.folder / STEPS_FOLDER / f"{step}.json", text.encode())
-        return record
+        write_whole(self.folder / STEPS_FOLDER / f"{kind.name}.json", text.encode())
+        return FinishedStep(kind.name, recipe, summary)
 
     def _read_step(self, file: Path) -> StepRecord:
         try:
             return read_record(json.loads(file.read_text(encoding="utf-8")), StepRecord)
         except (OSError, ValueError) as error:
-            raise UserError(f"{file} is damaged ({error}); remove it and repeat the step.") from error
+            raise _damaged(file, error) from error
 
     def write_audit(self, step: str, table: pa.Table) -> None:
         """Write the audit of a step: a row for each candidate, with `AUDIT_COLUMNS` at least."""
@@ -217,7 +260,7 @@ def read_table(file: Path) -> pa.Table:
     try:
         return read_parquet(file)
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{file} is damaged ({error}); remove it and repeat the step.") from error
+        raise _damaged(file, error) from error
 
 
 def counts(values: Iterable[str]) -> dict[str, int]:
@@ -228,7 +271,5 @@ def counts(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content as JSON returns it, so that stored and new recipes can be compared."""
-    plain: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(dict(content))))
-    return plain
+def _damaged(file: Path, error: Exception) -> UserError:
+    return UserError(f"{file} is damaged ({error}); remove it and repeat the step.")

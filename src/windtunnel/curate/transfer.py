@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -12,20 +11,29 @@ import pyarrow as pa
 
 from windtunnel.core.candidates import SHORTLISTED
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import (
+    FilterModelRecord,
+    GroupAccuracy,
+    TransferRecipe,
+    TransferSummary,
+)
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.seeding import digest64
 from windtunnel.curate.candidate_images import CandidateImages
+from windtunnel.curate.crop_store import StoredPredictions
+from windtunnel.curate.ensemble import FAILED, Ensemble, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, load_filter_models
-from windtunnel.curate.hard import FAILED, OTHER_CLASS, labelled_candidates, predict_all, refuse_repeated
-from windtunnel.curate.hard import STEP as HARD
-from windtunnel.curate.project import Project, StepRecord
+from windtunnel.curate.fine_tuning import fine_tuned_from
+from windtunnel.curate.hard import HARD, OTHER_CLASS
+from windtunnel.curate.implausible_models import near_chance, undeclared_preprocessing
+from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.options.curation import TransferOptions
 from windtunnel.stats.intervals import wilson
 
-STEP = "transfer"
+TRANSFER = StepKind("transfer", TransferRecipe, TransferSummary)
 GROUPS = {
     "shortlist": "the shortlist",
     "random": "as many random candidates",
@@ -36,39 +44,13 @@ FILTER_NOTE = "filter model"
 BY_CONSTRUCTION = ("shortlist", "plain_errors")
 
 
-@dataclass(frozen=True)
-class GroupAccuracy:
-    """The accuracy of a model on some candidates.
-
-    Attributes:
-        model: the model's name.
-        group: `shortlist`, `random` or `plain_errors`.
-        n: candidates with a prediction.
-        correct: those whose centre crop is classified correctly.
-        accuracy: correct / n.
-        low, high: Wilson's 95 % interval.
-        held_out: whether the model did not filter.
-        note: what the reader must know of the model, or "".
-    """
-
-    model: str
-    group: str
-    n: int
-    correct: int
-    accuracy: float
-    low: float
-    high: float
-    held_out: bool = True
-    note: str = ""
-
-
 def measure_transfer(
     project: Project,
     models: Sequence[Any],
     options: TransferOptions = TransferOptions(),  # noqa: B008 (frozen)
     workers: Workers = Workers(),  # noqa: B008 (frozen)
     progress: Progress = silent,
-) -> StepRecord:
+) -> FinishedStep[TransferRecipe, TransferSummary]:
     """Measure held-out models on the shortlist of `hard`, on random candidates and on plain errors.
 
     Args:
@@ -78,41 +60,38 @@ def measure_transfer(
         workers: how many, and where.
         progress: counts predicted candidates of all models.
     """
-    hard = project.steps().get(HARD)
+    hard = project.step(HARD)
     if hard is None:
         raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
-    if not hard.summary["shortlist"]:
+    if not hard.summary.shortlist:
         raise UserError(
             f"The shortlist of {project.folder} is empty; filter with other thresholds or more candidates."
         )
     rows = labelled_candidates(project)
-    classes = hard.recipe["classes"]
+    classes = hard.recipe.classes
     images = CandidateImages(project.folder, rows, classes)
     index = {name: place for place, name in enumerate(images.label_space.classes)}
     chosen = [index[name] for name in classes] or sorted({index[row.label] for row in rows})
-    loaded = load_filter_models(models, images, chosen, masked=bool(classes))
-    refuse_repeated(loaded)
-    notes = [_held_out_note(model, hard.recipe["models"]) for model in loaded]
-    recipe = {
-        "hard": digest(hard.recipe),
-        "models": [msgspec.to_builtins(model.record) for model in loaded],
-        "seed": options.seed,
-    }
+    ensemble = Ensemble(load_filter_models(models, images, chosen, masked=bool(classes)))
+    tuned = fine_tuned_from(project)
+    bases = [tuned[used.fingerprint] for used in hard.recipe.models if used.fingerprint in tuned]
+    notes = [_held_out_note(held_out, hard.recipe.models, bases) for held_out in ensemble.records]
+    recipe = TransferRecipe(digest(hard.recipe.to_json()), ensemble.records, options.seed)
     with project.locked():
-        if finished := project.finished(STEP, recipe):
+        if finished := project.finished(TRANSFER, recipe):
             return finished
-        audit = project.audit_table(HARD)
-        groups = chosen_groups(audit, len(hard.recipe["models"]), options.seed)
+        audit = project.audit_table(HARD.name)
+        groups = chosen_groups(audit, len(hard.recipe.models), options.seed)
         ids = sorted({id_ for members in groups.values() for id_ in members})
-        correct = _correct(project, images, ids, loaded, workers, progress)
-        results = [
-            accuracy
-            for model, note, right in zip(loaded, notes, correct, strict=True)
-            for accuracy in _accuracies(model.model.name, note, groups, right)
-        ]
-        results += _filter_accuracies(audit, hard.recipe["models"], groups)
-        summary = {"groups": GROUPS, "accuracies": [msgspec.to_builtins(result) for result in results]}
-        return project.finish(STEP, recipe, summary)
+        predictions = ensemble.predict(project, images, ids, workers, progress, "centre")
+        results: list[GroupAccuracy] = []
+        warnings = undeclared_preprocessing(ensemble.models)
+        for held_out, note, stored in zip(ensemble.models, notes, predictions.stored, strict=True):
+            centre = _Centre(held_out, images, predictions.ids, stored)
+            results += _accuracies(held_out.model.name, note, groups, centre.right)
+            warnings += centre.warnings(groups["random"])
+        results += _filter_accuracies(audit, hard.recipe.models, groups)
+        return project.finish(TRANSFER, recipe, TransferSummary(GROUPS, tuple(results), tuple(warnings)))
 
 
 def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str]]:
@@ -132,44 +111,53 @@ def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str
     }
 
 
-def _held_out_note(model: FilterModel, filters: Sequence[Mapping[str, Any]]) -> str:
-    """Refuse a filter model; a note on a model that has the name or the family of one."""
-    held_out = model.record
+def _held_out_note(
+    held_out: FilterModelRecord, filters: Sequence[FilterModelRecord], bases: Sequence[FilterModelRecord]
+) -> str:
+    """Refuse a filter model; a note on a model that is the base of one, or has the name or family of one."""
     for used in filters:
-        if used["model"]["fingerprint"] == held_out.fingerprint:
+        if used.fingerprint == held_out.fingerprint:
             raise UserError(
-                f"{held_out.name} is a filter model of this project ({used['name']}); its accuracy on the "
+                f"{held_out.name} is a filter model of this project ({used.name}); its accuracy on the "
                 "shortlist is 0 by construction. Give a model with other weights."
             )
-        if used["name"] == held_out.name:
+    if any(base.fingerprint == held_out.fingerprint for base in bases):
+        return "a filter model was fine-tuned from it: not independent of the selection"
+    for used in filters:
+        if used.name == held_out.name:
             return "same name as a filter model: perhaps the same network, trained again or changed"
-        if held_out.family and used.get("family", "") == held_out.family:
+        if held_out.family and used.family == held_out.family:
             return f"same family as a filter model ({held_out.family}): not independent of the selection"
     return ""
 
 
-def _correct(
-    project: Project,
-    images: CandidateImages,
-    ids: Sequence[str],
-    models: Sequence[FilterModel],
-    workers: Workers,
-    progress: Progress,
-) -> list[dict[str, bool]]:
-    """Whether each model classifies each candidate correctly; candidates without prediction are absent."""
-    label_of = {row.id: row.label for row in images.rows}
-    results = []
-    predictions = predict_all(project, images, ids, models, workers, progress, "centre")
-    for model, stored in zip(models, predictions, strict=True):
-        wanted = np.array([model.output_of[label_of[id_]] for id_ in ids], np.int64)
-        right = stored.predicted[:, 0] == wanted
-        usable = zip(ids, stored.status, right, strict=True)
-        results.append({id_: bool(hit) for id_, status, hit in usable if status == "ok"})
-    return results
+class _Centre:
+    """A model's predictions of centre crops; candidates without prediction are left out."""
+
+    def __init__(
+        self, model: FilterModel, images: CandidateImages, ids: Sequence[str], stored: StoredPredictions
+    ) -> None:
+        self._model = model
+        label_of = {row.id: row.label for row in images.rows}
+        usable = [place for place, status in enumerate(stored.status) if status == "ok"]
+        self._place = {ids[row]: place for place, row in enumerate(usable)}
+        self._predicted = stored.predicted[usable, 0]
+        self._outputs = np.array([model.output_of[label_of[ids[row]]] for row in usable], np.int64)
+
+    @property
+    def right(self) -> dict[str, bool]:
+        """Whether each candidate is classified correctly."""
+        correct = self._predicted == self._outputs
+        return {id_: bool(correct[place]) for id_, place in self._place.items()}
+
+    def warnings(self, ids: Sequence[str]) -> list[str]:
+        """A warning if the model is near chance on some candidates."""
+        rows = [self._place[id_] for id_ in ids if id_ in self._place]
+        return near_chance(self._model, self._predicted[rows], self._outputs[rows])
 
 
 def _filter_accuracies(
-    audit: pa.Table, models: Sequence[Mapping[str, Any]], groups: Mapping[str, Sequence[str]]
+    audit: pa.Table, models: Sequence[FilterModelRecord], groups: Mapping[str, Sequence[str]]
 ) -> list[GroupAccuracy]:
     """The same accuracies of the filter models, from their stored centre crops, with a note."""
     results = []
@@ -178,12 +166,12 @@ def _filter_accuracies(
         rows = audit.select(["id", "label", name]).to_pylist()
         right = {row["id"]: row[name][CENTRE] == row["label"] for row in rows if row[name] is not None}
         results += [
-            replace(
+            msgspec.structs.replace(
                 result,
                 held_out=False,
                 note=f"{FILTER_NOTE}: 0 by construction" if result.group in BY_CONSTRUCTION else FILTER_NOTE,
             )
-            for result in _accuracies(model["name"], "", groups, right)
+            for result in _accuracies(model.name, "", groups, right)
         ]
     return results
 
@@ -196,5 +184,7 @@ def _accuracies(
         hits = [right[id_] for id_ in ids if id_ in right]
         low, high = wilson(sum(hits), len(hits))
         share = sum(hits) / len(hits) if hits else 0.0
-        results.append(GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, note=note))
+        results.append(
+            GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, held_out=True, note=note)
+        )
     return results

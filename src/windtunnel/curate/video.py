@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.core.conditions import digest
+from windtunnel.core.curation_records import VideoRecipe, VideoSummary
 from windtunnel.core.errors import UserError
 from windtunnel.core.extras import installed_version
 from windtunnel.core.file_digests import file_digest
@@ -16,13 +17,13 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.curate.anchor_sampling import Sampling
 from windtunnel.curate.frame_tables import VideoPart, VideoRow, read_parts, stored_recipe, write_tables
-from windtunnel.curate.project import Project, counts
+from windtunnel.curate.project import Project, StepKind, counts
 from windtunnel.curate.video_frames import VideoItem, frame_sets_of
 from windtunnel.curate.video_labels import LabelTable, Origin
 from windtunnel.engine.executors import Workers
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 
-STEP = "video"
+VIDEO = StepKind("video", VideoRecipe, VideoSummary)
 # Increased when the same options give other frames, signals or flags.
 VERSION = 2
 # Files that are read from a folder of videos.
@@ -158,14 +159,12 @@ def make_frame_sets(
                 parts[item.name] = part, recipe
         write_tables(project, [part for part, _ in parts.values()])
         result = _result(project, [part for part, _ in parts.values()], len(items) - len(missing))
-        summary = {
-            "videos": counts(video.status for video in result.videos),
-            "sets": result.sets,
-            "frames": result.frames,
-            "cut_off": result.cut_off,
-            "flags": result.flags,
-        }
-        project.finish(STEP, {name: recipe for name, (_, recipe) in parts.items()}, summary)
+        statuses = counts(video.status for video in result.videos)
+        project.finish(
+            VIDEO,
+            VideoRecipe({name: recipe for name, (_, recipe) in parts.items()}),
+            VideoSummary(statuses, result.sets, result.frames, result.cut_off, dict(result.flags)),
+        )
     return result
 
 

@@ -73,7 +73,7 @@ def ancestors(name: str, parents: Mapping[str, frozenset[str]]) -> frozenset[str
 def read_is_a(file: Path) -> dict[str, frozenset[str]]:
     """The parents of each WordNet id, from WordNet's published table: "parent child" on every line."""
     parents: dict[str, set[str]] = {}
-    for number, line in enumerate(_lines(file), 1):
+    for number, line in enumerate(text_lines(file), 1):
         words = line.split()
         if not words:
             continue
@@ -90,7 +90,7 @@ def read_is_a(file: Path) -> dict[str, frozenset[str]]:
 def read_targets(file: Path) -> dict[str, str]:
     """Target classes from a file with a WordNet id and an optional name per line: wnid[,name]."""
     targets: dict[str, str] = {}
-    for number, row in enumerate(csv.reader(_lines(file)), 1):
+    for number, row in enumerate(csv.reader(text_lines(file)), 1):
         cells = [cell.strip() for cell in row]
         if not any(cells) or (number == 1 and cells[0].lower() == "wnid"):
             continue
@@ -108,7 +108,8 @@ def read_targets(file: Path) -> dict[str, str]:
     return targets
 
 
-def _lines(file: Path) -> list[str]:
+def text_lines(file: Path) -> list[str]:
+    """The lines of a UTF-8 text file; refuses other files."""
     if not file.is_file():
         raise UserError(f"No such file: {file}.")
     try:

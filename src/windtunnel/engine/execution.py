@@ -259,7 +259,7 @@ class Execution:
 
     def _needs(self, sources: Sequence[ModelSource]) -> Needs:
         """What workers need: the models' files, the images, files of the conditions' settings."""
-        paths = [path for source in sources for path in (source.spec, source.preprocess or "")]
+        paths = [path for source in sources for path in source.files]
         conditions = [condition for work in self._works for condition in work.pixels.conditions]
         settings = [str(value) for condition in conditions for value in condition.settings.values()]
         clean = self._dataset.given_clean.location if self._dataset.given_clean else ""

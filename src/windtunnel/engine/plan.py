@@ -38,6 +38,7 @@ from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
+from windtunnel.suites.units import families_of
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -131,6 +132,8 @@ def make_plan(
     notes = [*mapping.notes, *selected.notes, *dataset.subset_notes(chosen), *mapping.unused_notes]
     surveyed = tuple(surveyed or survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
+    sources = precomputed.sources(surveyed) if precomputed else {}
+    _refuse_fitted_images(model, dataset, surveyed, sources)
     grouping, video_notes = _grouping(options.group or "", frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
     suite, step_notes = _available(suite, model, dataset, canvas, readable)
@@ -146,7 +149,12 @@ def make_plan(
         model=model_info(model),
         data=data_info(dataset, mapping.data_space, mapping.space),
         suite=suite.citation,
-        scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
+        scoring=ScoringInfo(
+            suite.metrics,
+            dict(suite.weights),
+            **grouping,
+            families=families_of((condition.unit for condition in conditions), suite.families),
+        ),
         settings=manifest.info.settings if manifest else tuple(options.settings),
         missing=tuple(missing),
         notes=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
@@ -158,7 +166,7 @@ def make_plan(
     chunks = _chunks(surveyed, recipe.chunk, recipe.digest)
     return Plan(
         model, dataset, suite, options.seed, canvas, conditions, task, surveyed, chunks, recipe, info,
-        precomputed.sources(surveyed) if precomputed else {}, frames,
+        sources, frames,
     )  # fmt: skip
 
 
@@ -232,6 +240,20 @@ def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
             f"(the first, {first.sample.id}: {first.reason})."
         )
     return readable
+
+
+def _refuse_fitted_images(
+    model: Model, dataset: Dataset, surveyed: Sequence[Surveyed], sources: Mapping[str, str]
+) -> None:
+    """Refuse images that a temperature of the model was fitted on."""
+    if not model.fitted_images:
+        return
+    contents = (sources.get(image.sample.id) or image.content for image in surveyed)
+    if fitted := sum(content in model.fitted_images for content in contents):
+        raise UserError(
+            f"{model.name} was fitted on {counted(fitted, 'image')} of {dataset.location}, so its scores "
+            "would be too good; fit the temperature on a run over other images."
+        )
 
 
 def _grouping(

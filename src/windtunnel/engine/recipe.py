@@ -31,6 +31,7 @@ def model_recipe(model: Model) -> ModelRecipe:
         tensor=model.preprocess.tensor.record(),
         top_k=model.top_k,
         assets=model.preprocess.geometry.assets(),
+        wrappers=model.wrappers,
     )
 
 

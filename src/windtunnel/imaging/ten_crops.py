@@ -27,7 +27,7 @@ def ten_crops(source: Image, resized: Image, geometry: Geometry) -> tuple[list[I
     """
     stage: Stage = "source" if geometry.rule == "crop-then-resize" else "resized"
     image = source if stage == "source" else resized
-    windows = _five_windows(image, kept_window(image, stage, geometry))
+    windows = five_windows(image, kept_window(image, stage, geometry))
     distinct = list(dict.fromkeys(windows))
     crops = [np.ascontiguousarray(finish(window.cut(image), stage, geometry)) for window in distinct]
     mirrored = [np.ascontiguousarray(crop[:, ::-1]) for crop in crops]
@@ -35,7 +35,7 @@ def ten_crops(source: Image, resized: Image, geometry: Geometry) -> tuple[list[I
     return [*crops, *mirrored], (*places, *(len(crops) + place for place in places))
 
 
-def _five_windows(image: Image, centre: Window) -> list[Window]:
+def five_windows(image: Image, centre: Window) -> list[Window]:
     """The windows of the centre's size in the four corners, and the centre."""
     height, width = image.shape[:2]
     bottom, right = height - centre.height, width - centre.width

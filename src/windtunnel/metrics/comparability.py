@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.core.records import differing_arithmetic, differing_settings
+from windtunnel.core.recipe_differences import differing_arithmetic, differing_settings
 from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, first_line, unknown_name
-from windtunnel.core.metrics import REGISTRY, Metric, Missing, NotMeasurable, metric_named, metric_of, needing
+from windtunnel.core.metrics import (
+    REGISTRY,
+    Metric,
+    Missing,
+    NotMeasurable,
+    accompanying,
+    metric_named,
+    metric_of,
+    needing,
+)
 from windtunnel.core.option_names import option
 from windtunnel.core.scores import NO_FACETS, Score
 from windtunnel.metrics.facets import facets_by_condition
@@ -35,6 +44,7 @@ def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Me
     labelled = bool(len(seen.ids))
     asked = [
         *run.metrics,
+        *accompanying(run.metrics),
         *(needing("weights") if run.weights else []),
         *(_divided_metrics(run) if run.baseline else []),
     ]

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, Placement
-from windtunnel.core.records import DEFAULT_TASK
+from windtunnel.core.records import DEFAULT_TASK, WrapperRecord
 from windtunnel.models.devices import asked_placement
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
@@ -33,6 +33,16 @@ SUM_TOLERANCE = 2e-2
 
 # Height and width of an image, in pixels.
 Size = tuple[int, int]
+
+
+class FeatureSource(Protocol):
+    """A source of features: so many numbers for each image."""
+
+    count: int
+
+    def features(self, batch: NDArray[np.uint8]) -> Scores:
+        """Features (n, count) of a batch of uint8 NHWC images."""
+        ...
 
 
 class Model:
@@ -61,6 +71,10 @@ class Model:
         placement: its device, precision and requested batch size; device `auto` if it chooses that itself.
         hardware: the name of its accelerator, if it is known.
         fitting_batch: the number of images that fit into memory, if a batch did not; else None.
+        wrappers: the wrappers around it, the outermost first.
+        declared_wrappers: wrappers that its declaration asks for and that are not around it yet.
+        passes: forward passes for each image.
+        fitted_images: content hashes of images that it was fitted on, and that it must not be scored on.
     """
 
     name: str
@@ -85,6 +99,10 @@ class Model:
     placement: Placement = Placement()
     hardware: str = ""
     fitting_batch: int | None = None
+    wrappers: tuple[WrapperRecord, ...] = ()
+    declared_wrappers: tuple[str, ...] = ()
+    passes: int = 1
+    fitted_images: frozenset[str] = frozenset()
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""
@@ -126,6 +144,15 @@ class Model:
         """The source of gradients of the scores; None if the kind has none."""
         return None
 
+    def penultimate_features(self) -> FeatureSource | None:
+        """What the last layer with weights receives, averaged over positions; None if it is not known."""
+        return None
+
+    @property
+    def unwrapped(self) -> Model:
+        """The model without any wrapper."""
+        return self
+
 
 class LiveModel(Model):
     """A user's own object that has the attributes of a model and `predict`."""
@@ -156,6 +183,13 @@ class ModelSource:
     data_size: Size | None = None
     placement: Placement = Placement()  # noqa: RUF009 (frozen)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Texts that may be files which a worker reads: the model, its declaration, files of its wrappers."""
+        from windtunnel.models.wrapping import files_of
+
+        return (*files_of(self.spec), self.preprocess or "")
+
 
 def load_model(
     model: str | Path | ModelSource | Model | Any,
@@ -184,20 +218,30 @@ def load_model(
 
 
 def _loaded(model: Any, preprocess: str | Path | None, data_size: Size | None, placement: Placement) -> Model:
-    from windtunnel.models.kinds import kind_of, load_with, not_a_model, unknown_model
-
     if isinstance(model, Model):
         return model if placement == Placement() else model.placed(placement)
     if isinstance(model, ModelSource):
         return _loaded(model.spec, model.preprocess, model.data_size, model.placement)
+    return load_unplaced(model, preprocess, data_size).placed(placement)
+
+
+def load_unplaced(model: Any, preprocess: str | Path | None, data_size: Size | None) -> Model:
+    """The model of a text or a live object, in the wrappers that it declares, before a device is chosen."""
+    from windtunnel.models.kinds import kind_of, load_with, not_a_model, unknown_model
+
     is_text = isinstance(model, str | Location)
     if is_text:
         location_of(model)  # refuses URLs with credentials
     if not is_text and hasattr(model, "predict") and hasattr(model, "fingerprint"):
-        return LiveModel(model).placed(placement)
+        return LiveModel(model)
     kind = kind_of(model)
     if kind is not None:
-        return load_with(kind, model, preprocess, data_size).placed(placement)
+        loaded = load_with(kind, model, preprocess, data_size)
+        if not loaded.declared_wrappers:
+            return loaded
+        from windtunnel.models.wrapping import wrapped_as_declared
+
+        return wrapped_as_declared(loaded)
     if is_text:
         raise unknown_model(str(model))
     raise not_a_model("The model", model)

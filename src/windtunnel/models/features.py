@@ -24,6 +24,9 @@ from windtunnel.models.onnx import (
 )
 from windtunnel.models.preprocess import declared
 
+# The operators of layers with weights.
+WEIGHTED = ("Gemm", "MatMul", "Conv")
+
 
 class FeatureNetwork:
     """One output of an ONNX file.
@@ -109,3 +112,29 @@ def _giving(session: Any, path: Location, output: str) -> Any:
         )
     proto.graph.output.append(onnx.ValueInfoProto(name=output))
     return open_session(path, proto.SerializeToString())
+
+
+def penultimate_tensor(path: Location, graph_input: str, graph_output: str) -> str:
+    """The tensor that the last layer with weights before an output receives; "" if none is found.
+
+    Without the package onnx none is found.
+    """
+    if importlib.util.find_spec("onnx") is None:
+        return ""
+    import onnx
+
+    graph = onnx.load(str(path), load_external_data=False).graph
+    # Tensors that depend on the image; all others are weights.
+    images = {graph_input}
+    producers: dict[str, Any] = {}
+    for node in graph.node:
+        if not images.isdisjoint(node.input):
+            images.update(node.output)
+            producers |= dict.fromkeys(node.output, node)
+    tensor = graph_output
+    while tensor in producers:
+        node = producers[tensor]
+        tensor = next(name for name in node.input if name in images)
+        if node.op_type in WEIGHTED:
+            return tensor if tensor in producers else ""
+    return ""

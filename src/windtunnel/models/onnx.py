@@ -17,7 +17,15 @@ from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, local_files
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
-from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_images
+from windtunnel.models import (
+    FeatureSource,
+    Model,
+    Scores,
+    behaviour,
+    check_scores,
+    output_facts,
+    probe_images,
+)
 from windtunnel.models.devices import PROVIDERS, execution_providers, refuse_fallback, warn_of_cpu
 from windtunnel.models.kinds import unknown_model
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
@@ -64,6 +72,7 @@ class OnnxModel(Model):
         self.preprocess = fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
         self.about = self._declaration.about
+        self.declared_wrappers = self._declaration.wrappers
         probe = self._probe()
         facts = output_facts(self._declaration, probe, path.name)
         # Weights may be in files of any name; the model's scores distinguish them.
@@ -126,6 +135,17 @@ class OnnxModel(Model):
         from windtunnel.models.numerics import onnx_variant
 
         return onnx_variant(self, name)
+
+    def penultimate_features(self) -> FeatureSource | None:
+        """What the last layer with weights receives; None without the package onnx."""
+        from windtunnel.models.features import FeatureNetwork, penultimate_tensor
+
+        tensor = penultimate_tensor(self._path, self._input_name, self._output_name)
+        if not tensor:
+            return None
+        network = FeatureNetwork(self._path, tensor)
+        network.preprocess = self.preprocess
+        return network
 
     def _scores(self, tensor: NDArray[Any]) -> Scores:
         scores = self._session.run([self._output_name], {self._input_name: tensor})[0]

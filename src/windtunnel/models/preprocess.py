@@ -140,6 +140,7 @@ class Declaration:
     labels: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     about: About = field(default_factory=About)
+    wrappers: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -185,7 +186,7 @@ def read_declaration(path: Location) -> Declaration:
         raise UserError(f"{path} is not valid TOML: {error}.") from error
     allowed = (
         "preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on", "family",
-        "parameters", "tags",
+        "parameters", "tags", "wrappers",
     )  # fmt: skip
     _refuse_unknown(table, allowed, str(path))
     preset = str(table.get("preset", DEFAULT_PRESET))
@@ -211,6 +212,7 @@ def read_declaration(path: Location) -> Declaration:
         labels=_texts(table.get("labels", ()), f"labels in {path}"),
         trained_on=_texts(table.get("trained_on", ()), f"trained_on in {path}"),
         about=_about(table, path),
+        wrappers=_texts(table.get("wrappers", ()), f"wrappers in {path}"),
     )
 
 

@@ -65,6 +65,7 @@ class CallableModel(Model):
         self.preprocess = declaration.preprocess
         self.trained_on = declaration.trained_on
         self.about = declaration.about
+        self.declared_wrappers = declaration.wrappers
         self.probe_size, probe = self._probe(data_size)
         facts = output_facts(declaration, probe, name)
         self.fingerprint = f"{fingerprint}-{behaviour(probe)}"

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
-from windtunnel.models import Model, finite_rows, probe_images
+from windtunnel.models import FeatureSource, Model, finite_rows, probe_images
 from windtunnel.models.devices import hardware_name, torch_device, torch_devices
 from windtunnel.models.kinds import Origin
 from windtunnel.models.preprocess import Preprocess, Tensor
 from windtunnel.models.python import BATCH, CallableModel
+from windtunnel.models.torch_layers import LayerInput, last_layer
 
 
 class TorchPredictor:
@@ -92,6 +93,14 @@ class TorchModel(CallableModel):
     def gradient_source(self) -> TorchPredictor:
         """The module with its input tensor."""
         return self._torch
+
+    def penultimate_features(self) -> FeatureSource | None:
+        """What the last layer receives; None if no layer has one output for each class."""
+        name = last_layer(self._torch.module, self.class_count)
+        if not name:
+            return None
+        layer = self._torch.module.get_submodule(name)
+        return LayerInput(self._torch, layer, self.preprocess, self.probe_size)
 
     def redeclared(self, preprocess: Preprocess) -> Model:
         """The same module with other preprocessing."""

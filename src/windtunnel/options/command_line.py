@@ -9,9 +9,11 @@ from windtunnel.options.distance import DistanceOptions
 from windtunnel.options.doctor import DoctorOptions
 from windtunnel.options.explain import ExplainOptions
 from windtunnel.options.export import ExportOptions
+from windtunnel.options.fine_tune import FineTuneOptions
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.overlap import OverlapOptions
 from windtunnel.options.predictivity import EffectiveRobustnessOptions, PredictivityOptions
+from windtunnel.options.review import ReviewOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
 from windtunnel.options.show import ShowOptions
@@ -28,12 +30,14 @@ RECORDS = (
     ShowOptions,
     PredictivityOptions,
     EffectiveRobustnessOptions,
+    FineTuneOptions,
     HardOptions,
     OodOptions,
     TransferOptions,
     CollectOptions,
     ExportOptions,
     VideoOptions,
+    ReviewOptions,
 )
 # The name on the command line of every field, and of parameters of `gate`, `score` and `explain`.
 FLAG_NAMES = {field.name: field.flag_name for record in RECORDS for field in record.fields()} | {

@@ -51,10 +51,16 @@ class HardOptions(Options):
         "listed, not dropped.",
         minimum=0,
     )
+    duplicate_cosine: float = option_field(
+        default=0.9,
+        help="Least cosine of the features of near-duplicates: what the last layer of the first filter model "
+        "receives, minus the mean of the candidates. 0 compares no features.",
+        metavar="COSINE",
+    )
     hierarchy: str | Path | None = option_field(
         default=None,
-        help="WordNet's table of parents and children (wordnet.is_a.txt): classes above or below each other "
-        "are listed.",
+        help="A CSV file with the columns child and parent, or WordNet's wordnet.is_a.txt: classes above or "
+        "below each other are listed.",
         metavar="FILE",
         path="file",
     )
@@ -83,12 +89,13 @@ class OodOptions(Options):
     )
     hierarchy: str | Path | None = option_field(
         default=None,
-        help="WordNet's table of parents and children (wordnet.is_a.txt): candidates of classes above or "
-        "below an in-distribution class are dropped.",
+        help="A CSV file with the columns child and parent, or WordNet's wordnet.is_a.txt: candidates of "
+        "classes above or below an in-distribution class are dropped.",
         metavar="FILE",
         path="file",
     )
     duplicate_bits: int = same_field(HardOptions, "duplicate_bits")
+    duplicate_cosine: float = same_field(HardOptions, "duplicate_cosine")
     workers: int | None = same_field(RunOptions, "workers")
     executor: str | None = same_field(RunOptions, "executor")
     address: str | None = same_field(RunOptions, "address")

@@ -69,7 +69,13 @@ def _models(file: Path, value: Any) -> tuple[str, ...]:
         raise UserError(
             f'{file}: model is {value!r}; write a string or a list of strings, as in `model = "demo"`.'
         )
-    return tuple(_resolved(file.parent, model, bare=False) for model in models)
+    return tuple(_resolved_model(file.parent, model) for model in models)
+
+
+def _resolved_model(folder: Path, text: str) -> str:
+    """A model with its path relative to a folder; wrappers before it (`clahe|model.onnx`) stay."""
+    wrappers, bar, model = text.rpartition("|")
+    return wrappers + bar + _resolved(folder, model, bare=False)
 
 
 def _table(file: Path) -> dict[str, Any]:

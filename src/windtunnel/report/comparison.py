@@ -12,7 +12,8 @@ from windtunnel.analysis.relative_error import TITLES as RELATIVE_ERROR_TITLES
 from windtunnel.core.metrics import unit_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
-from windtunnel.metrics.headlines import head_titles
+from windtunnel.metrics.families import FAMILY_ERROR
+from windtunnel.metrics.headlines import Key, head_titles
 from windtunnel.report.score_format import amount, number, signed_number, unit
 from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.paired import Difference
@@ -121,8 +122,18 @@ def run_names(comparison: Comparison) -> list[str]:
 def headline_rows(comparison: Comparison) -> list[list[str]]:
     """Rows of headline scores: title, value of each run, change of each run after the first."""
     parts = [condition for metric, condition in [comparison.headline] if metric == "top1_error"]
+    return _score_rows(comparison, head_titles(comparison.scores, parts))
+
+
+def family_rows(comparison: Comparison) -> list[list[str]]:
+    """Rows of the families of corruptions, with the columns of `headline_rows`; none for a single family."""
+    titles = {key: key[1] for key in comparison.scores if key[0] == FAMILY_ERROR}
+    return _score_rows(comparison, titles) if len(titles) > 1 else []
+
+
+def _score_rows(comparison: Comparison, titles: dict[Key, str]) -> list[list[str]]:
     rows = []
-    for key, title in head_titles(comparison.scores, parts).items():
+    for key, title in titles.items():
         differences = [
             change.difference for change in comparison.changes if (change.metric, change.condition) == key
         ]

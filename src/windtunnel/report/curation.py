@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windtunnel.core.candidates import SHORTLISTED, Candidate
+from windtunnel.core.curation_records import (
+    ClassOverlaps,
+    GroupAccuracy,
+    HardRecipe,
+    HardSummary,
+    OodRecipe,
+    OodSummary,
+)
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import counted
+from windtunnel.curate.hard import HARD
 from windtunnel.curate.near_duplicates import grouped
-from windtunnel.curate.project import Project, StepRecord
+from windtunnel.curate.ood import OOD
+from windtunnel.curate.project import FinishedStep, Project
+from windtunnel.curate.transfer import TRANSFER
 from windtunnel.engine.images import as_image
 from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.published.imagenet import imagenet_names
@@ -26,24 +37,8 @@ GROUPS_SHOWN = 12
 THUMBNAIL_PX = 160
 FINGERPRINT_SHOWN = 16
 
-# The steps that filter, and for each number of their summaries the stage's name and meaning.
-FUNNELS = {
-    "hard": {
-        "stored": ("stored", "all stored candidates"),
-        "of_classes": ("classes", "of the chosen classes"),
-        "candidates": ("predicted", "with a prediction of every filter model"),
-        "never_correct": ("never correct", "no crop of any model is correct"),
-        "low_true_confidence": ("unsure", "low confidence in the true class in every crop"),
-        "shortlist": ("shortlist", "after the cap on each confusion"),
-    },
-    "ood": {
-        "stored": ("stored", "all stored candidates"),
-        "outside_label_space": ("other classes", "not a class of the filter models"),
-        "unrelated": ("unrelated", "neither above nor below a class of the filter models"),
-        "shortlist": ("shortlist", "every filter model is confident"),
-    },
-}
-TITLES = {"hard": "Adversarial filtration", "ood": "Out-of-distribution selection"}
+FilterStep = FinishedStep[HardRecipe, HardSummary] | FinishedStep[OodRecipe, OodSummary]
+
 CONFUSION_HEADER = ("true class", "predicted class", "shortlisted", "before the cap")
 TRANSFER_HEADER = ("candidates", "n", "top-1, %", "95 % interval")
 
@@ -57,54 +52,75 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A stage of a funnel: its name, the number of candidates that are left after it, and its meaning."""
+
+    name: str
+    left: int
+    meaning: str
+
+
+@dataclass(frozen=True)
 class StepPart:
     """The part of the page on one filter step.
 
     Attributes:
         step: its name.
         title: the heading.
-        models: name and fingerprint of the filter models.
+        models: name, fingerprint and accuracy of the filter models; "" for an accuracy that is not known.
         rules: the thresholds, in words.
-        funnel: rows of stages: name, candidates left, share of all.
-        stages: name and meaning of each stage.
+        warnings: why the numbers may be wrong.
+        funnel: the candidates left after each stage.
         confusions: rows of the most frequent confusions of the shortlist; none if all occur once.
         examples: shortlisted images.
         duplicates: groups of near-duplicates.
         duplicate_groups: the number of all groups.
+        features: the features that near-duplicates were searched by, or why there are none.
         overlaps: sentences on classes that overlap.
     """
 
     step: str
     title: str
-    models: list[tuple[str, str]]
+    models: list[tuple[str, str, str]]
     rules: list[str]
-    funnel: list[list[str]]
-    stages: list[tuple[str, str]]
+    warnings: tuple[str, ...]
+    funnel: list[Stage]
     confusions: list[list[str]]
     examples: list[Example]
     duplicates: list[list[Example]]
     duplicate_groups: int
+    features: str
     overlaps: list[str]
+
+    @property
+    def funnel_rows(self) -> list[list[str]]:
+        """The funnel as a table: stage, candidates, share of all."""
+        first = self.funnel[0].left or 1
+        return [[stage.name, f"{stage.left:,}", f"{100 * stage.left / first:.1f}"] for stage in self.funnel]
 
 
 def render_curation(project: Project) -> str:
     """The HTML page of a project; refuses one that is not filtered."""
-    steps = project.steps()
-    parts = [_part(project, steps[name]) for name in FUNNELS if name in steps and name in project.audits()]
+    hard, ood, transfer = project.step(HARD), project.step(OOD), project.step(TRANSFER)
+    audits = project.audits()
+    parts = []
+    if hard and hard.step in audits:
+        parts.append(_hard_part(project, hard))
+    if ood and ood.step in audits:
+        parts.append(_ood_part(project, ood))
     if not parts:
         raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard or ood first.")
-    figures = {f"funnel-{part.step}": _funnel_figure(steps[part.step]) for part in parts}
-    transfer = steps.get("transfer")
     return render_page(
         "curation.html.j2",
-        figures,
+        {f"funnel-{part.step}": _funnel_figure(part.funnel) for part in parts},
         name=project.recipe.name,
         facts=_facts(project.stored_candidates()),
         parts=parts,
         confusion_header=CONFUSION_HEADER,
-        transfer=_transfer_tables(transfer),
+        transfer=_transfer_tables(transfer.summary.accuracies if transfer else ()),
         transfer_header=TRANSFER_HEADER,
-        transfer_groups=transfer.summary["groups"] if transfer else {},
+        transfer_groups=transfer.summary.groups if transfer else {},
+        transfer_warnings=transfer.summary.warnings if transfer else (),
     )
 
 
@@ -115,83 +131,111 @@ def _facts(rows: Sequence[Candidate]) -> str:
     return f"{counted(len(rows), 'candidate')} of {counted(classes, 'class', 'classes')}; labels: {labels}"
 
 
-def _part(project: Project, step: StepRecord) -> StepPart:
-    rows = {row["id"]: row for row in project.audit_table(step.step).to_pylist()}
+def _hard_part(project: Project, step: FinishedStep[HardRecipe, HardSummary]) -> StepPart:
+    summary = step.summary
+    funnel = [
+        Stage("stored", summary.stored, "all stored candidates"),
+        Stage("classes", summary.of_classes, "of the chosen classes"),
+        Stage("predicted", summary.candidates, "with a prediction of every filter model"),
+        Stage("never correct", summary.never_correct, "no crop of any model is correct"),
+        Stage("unsure", summary.low_true_confidence, "low confidence in the true class in every crop"),
+        Stage("shortlist", summary.shortlist, "after the cap on each confusion"),
+    ]
+    rows = project.audit_table(step.step).to_pylist()
+    part = _part(project, step, "Adversarial filtration", _hard_rules(step.recipe), funnel, rows)
+    models = [
+        (name, fingerprint, f"{accuracy:.1%}")
+        for (name, fingerprint, _), accuracy in zip(part.models, summary.accuracies, strict=True)
+    ]
+    overlaps = _overlaps(summary.overlapping_classes)
+    return replace(part, models=models, confusions=_confusions(rows), overlaps=overlaps)
+
+
+def _ood_part(project: Project, step: FinishedStep[OodRecipe, OodSummary]) -> StepPart:
+    summary = step.summary
+    unrelated = Stage("unrelated", summary.unrelated, "neither above nor below a class of the filter models")
+    funnel = [
+        Stage("stored", summary.stored, "all stored candidates"),
+        Stage("other classes", summary.outside_label_space, "not a class of the filter models"),
+        # Without a hierarchy nothing is known to be unrelated.
+        *([unrelated] if summary.hierarchy_known else []),
+        Stage("shortlist", summary.shortlist, "every filter model is confident"),
+    ]
+    rules = [
+        f"Every filter model gives some class at least {step.recipe.min_confidence:.0%} confidence in the "
+        "centre crop.",
+        "Classes above and below the models' classes are dropped by a hierarchy."
+        if summary.hierarchy_known
+        else "No hierarchy was given: classes above and below the models' classes are not recognised.",
+        *(
+            f"Dropped: {_named(row.name)}, {counted(row.candidates, 'candidate')}, {row.relation} "
+            f"{_named(row.known)}."
+            for row in summary.related_classes
+        ),
+    ]
+    rows = project.audit_table(step.step).to_pylist()
+    return _part(project, step, "Out-of-distribution selection", rules, funnel, rows)
+
+
+def _part(
+    project: Project,
+    step: FilterStep,
+    title: str,
+    rules: list[str],
+    funnel: list[Stage],
+    audit: Sequence[Mapping[str, Any]],
+) -> StepPart:
+    """What both kinds of steps have."""
+    rows = {row["id"]: row for row in audit}
     candidates = {row.id: row for row in project.stored_candidates()}
     shortlist = [id_ for id_, row in rows.items() if row["stage"] == SHORTLISTED and id_ in candidates]
     shown = sorted(shortlist, key=lambda id_: digest64("curation page", id_))[:EXAMPLES_SHOWN]
-    groups = grouped([(first, other, bits) for first, other, bits in step.summary["near_duplicates"]])
+    groups = grouped(step.summary.near_duplicates)
     return StepPart(
         step.step,
-        TITLES[step.step],
-        [
-            (model["name"], model["fingerprint"][:FINGERPRINT_SHOWN])
-            for model in step.summary["filter_models"]
-        ],
-        _rules(step),
-        _funnel_rows(step),
-        list(_stages(step).values()),
-        _confusions(rows.values()) if step.step == "hard" else [],
+        title,
+        [(model.name, model.fingerprint[:FINGERPRINT_SHOWN], "") for model in step.summary.filter_models],
+        rules,
+        step.summary.warnings,
+        funnel,
+        [],
         _examples(project, [candidates[id_] for id_ in shown], rows),
         [
             _examples(project, [candidates[id_] for id_ in group if id_ in candidates], rows)
             for group in groups[:GROUPS_SHOWN]
         ],
         len(groups),
-        _overlaps(step),
+        step.summary.features,
+        [],
     )
 
 
-def _rules(step: StepRecord) -> list[str]:
-    recipe = step.recipe
-    if step.step == "ood":
-        return [
-            f"Every filter model gives some class at least {recipe['min_confidence']:.0%} confidence in the "
-            "centre crop.",
-            "Classes above and below the models' classes are dropped by a hierarchy."
-            if recipe["hierarchy"]
-            else "No hierarchy was given: classes above and below the models' classes are not recognised.",
-        ]
-    rules = recipe["rules"]
-    first = recipe["models"][0]["name"]
+def _hard_rules(recipe: HardRecipe) -> list[str]:
+    rules = recipe.rules
     pair = {
-        "centre": f"the prediction of the centre crop by {first}",
+        "centre": f"the prediction of the centre crop by {recipe.models[0].name}",
         "most-confident": "the most confident prediction of any crop by any model",
-    }[rules["pair_from"]]
+    }[rules.pair_from]
     order = {
         "least-true": "lowest confidence in the true class first",
         "most-wrong": "highest confidence in the predicted class first",
-    }[rules["keep_first"]]
-    cap = f"At most {rules['pair_cap']}" if rules["pair_cap"] else "All"
-    classes = len(recipe["classes"])
+    }[rules.keep_first]
+    cap = f"At most {rules.pair_cap}" if rules.pair_cap else "All"
+    classes = len(recipe.classes)
     return [
         "A candidate is dropped if any of ten crops is classified correctly by any filter model.",
         "It is dropped if any crop of any model gives the true class more than "
-        f"{rules['max_true_confidence']:.3g} confidence.",
+        f"{rules.max_true_confidence:.3g} confidence.",
         f"{cap} candidates of every confusion are kept, {order}, equal ones by id. The predicted class is "
         f"{pair}.",
         f"Only {counted(classes, 'class', 'classes')} compete." if classes else "All outputs compete.",
     ]
 
 
-def _stages(step: StepRecord) -> dict[str, tuple[str, str]]:
-    """Name and meaning of the numbers of a funnel; without a hierarchy nothing is known to be unrelated."""
-    known = step.summary.get("hierarchy_known", True)
-    return {key: stage for key, stage in FUNNELS[step.step].items() if known or key != "unrelated"}
-
-
-def _funnel_rows(step: StepRecord) -> list[list[str]]:
-    first = step.summary["stored"] or 1
-    return [
-        [name, f"{step.summary[key]:,}", f"{100 * step.summary[key] / first:.1f}"]
-        for key, (name, _) in _stages(step).items()
-    ]
-
-
-def _funnel_figure(step: StepRecord) -> dict[str, Any]:
+def _funnel_figure(funnel: Sequence[Stage]) -> dict[str, Any]:
     """Horizontal bars of the number of candidates after each stage."""
-    names = [name for name, _ in _stages(step).values()]
-    values = [step.summary[key] for key in _stages(step)]
+    names = [stage.name for stage in funnel]
+    values = [stage.left for stage in funnel]
     return {
         "data": [
             {
@@ -241,31 +285,26 @@ def _examples(
     return examples
 
 
-def _overlaps(step: StepRecord) -> list[str]:
-    texts = {"hierarchy": "is below", "confusion": "is confused in both directions with"}
-    return [
-        f"{_named(first)} {texts[kind]} {_named(other)}."
-        for kind, pairs in step.summary.get("overlapping_classes", {}).items()
-        for first, other in pairs
-    ]
+def _overlaps(overlaps: ClassOverlaps) -> list[str]:
+    below = [f"{_named(first)} is below {_named(other)}." for first, other in overlaps.hierarchy]
+    confused = "is confused in both directions with"
+    return [*below, *(f"{_named(first)} {confused} {_named(other)}." for first, other in overlaps.confusion)]
 
 
-def _transfer_tables(step: StepRecord | None) -> list[tuple[str, str, list[list[str]]]]:
+def _transfer_tables(accuracies: Sequence[GroupAccuracy]) -> list[tuple[str, str, list[list[str]]]]:
     """For each model its name, its role, and its accuracy on every group."""
     tables: dict[tuple[str, bool], tuple[str, str, list[list[str]]]] = {}
-    for row in step.summary["accuracies"] if step else []:
-        _, _, rows = tables.setdefault((row["model"], row["held_out"]), (row["model"], _role(row), []))
-        interval = f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
-        rows.append(
-            [row["group"].replace("_", " "), f"{row['n']:,}", f"{100 * row['accuracy']:.1f}", interval]
-        )
+    for row in accuracies:
+        _, _, rows = tables.setdefault((row.model, row.held_out), (row.model, _role(row), []))
+        interval = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
+        rows.append([row.group.replace("_", " "), f"{row.n:,}", f"{100 * row.accuracy:.1f}", interval])
     return list(tables.values())
 
 
-def _role(row: Mapping[str, Any]) -> str:
-    if not row["held_out"]:
+def _role(row: GroupAccuracy) -> str:
+    if not row.held_out:
         return "filter model"
-    return f"held out ({row['note']})" if row["note"] else "held out"
+    return f"held out ({row.note})" if row.note else "held out"
 
 
 def _named(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel.corruptions import has_one_strength
@@ -60,6 +60,42 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
             "height": 140 + CELL_PX * len(units),
         },
     }  # fmt: skip
+
+
+def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Top-1 errors with intervals, a row per name, the first at the top.
+
+    Args:
+        errors: by name, a score as JSON stores it.
+    """
+    names = list(errors)[::-1]
+    scores = [errors[name] for name in names]
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [100 * score["value"] for score in scores],
+                "y": names,
+                "error_x": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [100 * (score["high"] - score["value"]) for score in scores],
+                    "arrayminus": [100 * (score["value"] - score["low"]) for score in scores],
+                    "thickness": 1,
+                    "width": 3,
+                },
+                "marker": {"size": 9, "color": COLOURS[0]},
+                "hovertemplate": "%{y}<br>top-1 error %{x:.1f} %<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
+            "yaxis": {"type": "category", "automargin": True},
+            "height": 90 + BAR_PX * len(names),
+            "showlegend": False,
+        },
+    }
 
 
 def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:

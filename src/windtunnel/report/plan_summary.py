@@ -14,6 +14,7 @@ from windtunnel.engine.cost import storage_bytes
 from windtunnel.engine.estimate import Expected
 from windtunnel.engine.plan import Plan
 from windtunnel.models import Model
+from windtunnel.models.wrapping import describe_wrappers
 from windtunnel.report.natural_sets import competing_outputs_text, parts_text
 from windtunnel.report.sections.notes import unlabelled_note
 from windtunnel.report.sections.recipe import classes_text
@@ -35,6 +36,7 @@ def describe_model(model: Model) -> str:
         f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
         f"preprocessing {model.preprocess.geometry.describe()}, {tensor} "
         f"({model.preprocess.origin})"
+        + (f"; wrappers {describe_wrappers(model.wrappers, model.passes)}" if model.wrappers else "")
     )
 
 

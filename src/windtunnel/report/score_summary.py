@@ -12,6 +12,7 @@ from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.metrics import title_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
+from windtunnel.metrics.families import FAMILY_ERROR
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
 from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.ood_detection import lost_scores
@@ -60,9 +61,17 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     worst = sorted(corrupted, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
+    lines += _family_lines(scores)
     lines += _sequence_lines(scores)
     lines += _missing_lines(run)
     return [*lines, *_step_lines(run, scores), *_not_finite_lines(run), *_left_out_lines(observed)]
+
+
+def _family_lines(scores: list[Score]) -> list[tuple[str, str]]:
+    """The error of every family of corruptions, if there are several."""
+    families = [score for score in scores if score.metric == FAMILY_ERROR]
+    texts = [f"{score.condition} {_score_text(score).strip()}" for score in families]
+    return [("families", "   ".join(texts))] if len(texts) > 1 else []
 
 
 def _missing_lines(run: ScoredRun) -> list[tuple[str, str]]:

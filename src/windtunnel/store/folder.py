@@ -15,13 +15,12 @@ from windtunnel.core.conditions import digest
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
+from windtunnel.core.recipe_differences import differing_arithmetic, differing_settings
 from windtunnel.core.records import (
     Recipe,
     RecordError,
     RunInfo,
     ScoringInfo,
-    differing_arithmetic,
-    differing_settings,
     read_recipe,
     read_record,
 )

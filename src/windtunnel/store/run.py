@@ -63,6 +63,11 @@ class StoredRun:
         return self.info.scoring.weights
 
     @property
+    def families(self) -> dict[str, str]:
+        """The families of corruptions that do not come with windtunnel, if they are declared."""
+        return self.info.scoring.families
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Conditions of the suite that a precomputed set does not contain."""
         return self.info.missing
@@ -130,14 +135,25 @@ class StoredRun:
         """The columns of the stored shards, in the order of images; missing shards are left out."""
         if not (self.path / RECIPE_FILE).is_file():
             raise UserError(f"{self.path} was removed after it was opened; restore it, or run again.")
-        size, count = self.recipe.chunk, self.recipe.data.count
-        for start in range(0, count, size):
-            path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
-            try:
-                table = _read_existing(path, columns, min(size, count - start) * self.views)
-            except FileNotFoundError:
-                continue
-            yield table
+        for start in range(0, self.recipe.data.count, self.recipe.chunk):
+            table = self._shard(start, columns)
+            if table is not None:
+                yield table
+
+    def image_predictions(self, row: int, columns: Sequence[str]) -> pa.Table | None:
+        """The predictions on the image in this row of `samples`, from its shard; None if it is missing."""
+        start = row - row % self.recipe.chunk
+        table = self._shard(start, columns)
+        return None if table is None else table.slice((row - start) * self.views, self.views)
+
+    def _shard(self, start: int, columns: Sequence[str] | None) -> pa.Table | None:
+        """The shard that begins with this image; None if it is missing."""
+        path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
+        try:
+            images = min(self.recipe.chunk, self.recipe.data.count - start)
+            return _read_existing(path, columns, images * self.views)
+        except FileNotFoundError:
+            return None
 
 
 def _read(path: Location, columns: Sequence[str] | None, rows: int) -> pa.Table:

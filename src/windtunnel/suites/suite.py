@@ -61,6 +61,7 @@ class Suite:
         mask: whether only the outputs of the data's classes count.
         stored: whether the units are read from a precomputed set and cannot be made; no units means all
             units of the set.
+        families: by unit, its family, if the unit itself declares none or another one.
         natural: the natural set (`published/natural.toml`) whose layout and rules for predictions apply; ""
             for ordinary images.
     """
@@ -80,6 +81,7 @@ class Suite:
     mask: bool = False
     stored: bool = False
     natural: str = ""
+    families: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def citation(self) -> str:

@@ -33,6 +33,7 @@ _KINDS: dict[str, Any] = {
     "mask": bool,
     "stored": bool,
     "natural": str,
+    "families": dict,
 }
 
 
@@ -117,6 +118,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
     for unit in () if suite.stored else suite.units:
         check_unit(unit)
     _check_weights(suite, where)
+    _check_families(table.get("families", {}), suite, where)
     suite = suite.without_unused_levels()
     return (
         suite
@@ -131,6 +133,15 @@ def _read_unit_levels(table: dict[str, Any], where: str) -> dict[str, tuple[int,
         if not isinstance(levels, list | tuple) or any(type(level) is not int for level in levels):
             raise UserError(f"{where}: unit_levels of {unit} is {levels!r}; give a list of severities.")
     return {unit: tuple(levels) for unit, levels in table.items()}
+
+
+def _check_families(own: dict[str, Any], suite: Suite, where: str) -> None:
+    """Refuse families of units that the suite does not have; inherited ones may be of other units."""
+    for unit, family in own.items():
+        if suite.units and unit not in suite.units:
+            raise unknown_name(f"unit in the families of {where}", unit, suite.units)
+        if not isinstance(family, str) or not family:
+            raise UserError(f"{where}: the family of {unit} is {family!r}; give a word, such as 'noise'.")
 
 
 def _check_weights(suite: Suite, where: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.option_names import option
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
@@ -45,6 +47,29 @@ def image_unit_named(written: str, suite: str) -> str:
 
 
 Unit = Corruption | Perturbation
+
+
+def family_of(unit: str) -> str:
+    """The family that a corruption or a sequence declares; "" for none, and for units that are unknown."""
+    bare = unit.removeprefix(SEQUENCE_PREFIX)
+    for known, name in ((CORRUPTIONS, unit), (SEQUENCES, bare)):
+        if name in known:
+            return known.get(name).family
+    return ""
+
+
+def families_of(units: Iterable[str], declared: Mapping[str, str]) -> dict[str, str]:
+    """The families that a run stores: those a suite declares, and those of third-party units.
+
+    Shipped units are known wherever a run is scored.
+    """
+    names = dict.fromkeys(units)
+    third_party = {name: family_of(name) for name in names if name not in _shipped()}
+    return {name: family for name, family in {**third_party, **declared}.items() if family and name in names}
+
+
+def _shipped() -> set[str]:
+    return {*CORRUPTIONS.shipped(), *(SEQUENCE_PREFIX + name for name in SEQUENCES.shipped())}
 
 
 def unit_names() -> list[str]:

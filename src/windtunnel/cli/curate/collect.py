@@ -36,15 +36,15 @@ def command(table: str, project: str, as_json: bool, console: Console, **options
     with Bar(console, "collecting candidates") as bar:
         step = api.collect_candidates(table, project, CollectOptions(**options), progress=bar)
     if as_json:
-        print_json({"step": step.step, **step.summary})
+        print_json({"step": step.step, **step.summary.to_json()})
         return
-    statuses = ", ".join(f"{name} {count:,}" for name, count in step.summary["statuses"].items())
+    statuses = ", ".join(f"{name} {count:,}" for name, count in step.summary.statuses.items())
     print_lines(
         Console(),
         [
             (
                 "collected",
-                f"{step.summary['stored']:,} of {step.summary['rows']:,} candidates into {project}",
+                f"{step.summary.stored:,} of {step.summary.rows:,} candidates into {project}",
             ),
             ("statuses", statuses),
             ("next", shlex.join(["windtunnel", "curate", "status", project])),

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, print_json, record_options, with_workers
-from windtunnel.cli.printing import print_lines, print_table
-from windtunnel.core.progress_bar import Bar
+from windtunnel.cli.filtering import print_step, quiet_bar, refuse_both
+from windtunnel.cli.options import AS_JSON, LOG, record_options, with_workers
+from windtunnel.cli.printing import print_table
+from windtunnel.core.curation_records import GroupAccuracy
 from windtunnel.options import TransferOptions
+from windtunnel.report.tables import csv_text
 
 HEADER = ("model", "candidates", "n", "top-1 %", "95 % interval", "note")
+COLUMNS = tuple(field.name for field in msgspec.structs.fields(GroupAccuracy))
 
 
 @click.command("transfer", short_help="Measure how hard the shortlist is for other models.")
@@ -28,7 +32,11 @@ HEADER = ("model", "candidates", "n", "top-1 %", "95 % interval", "note")
 )
 @record_options(TransferOptions)
 @AS_JSON
-def command(project: str, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV: a row for each model and group.")
+@LOG
+def command(
+    project: str, models: tuple[str, ...], as_json: bool, as_csv: bool, console: Console, **options: Any
+) -> None:
     """Measure the accuracy of held-out models on the shortlist of PROJECT.
 
     Next to it are their accuracies on as many random candidates, and on the candidates whose centre crop
@@ -38,21 +46,27 @@ def command(project: str, models: tuple[str, ...], as_json: bool, **options: Any
     Example:
       windtunnel curate transfer my-project --held-out efficientnet.onnx
     """
-    with Bar(Console(stderr=True), "predicting candidates") as bar:
+    refuse_both(as_json=as_json, as_csv=as_csv)
+    with quiet_bar(console) as bar:
         step = api.measure_transfer(project, models, TransferOptions(**with_workers(options)), progress=bar)
-    if as_json:
-        print_json({"recipe": step.recipe, "summary": step.summary})
-        return
-    rows = [
-        (
-            row["model"],
-            row["group"].replace("_", " "),
-            f"{row['n']:,}",
-            f"{100 * row['accuracy']:.1f}",
-            f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]",
-            row["note"],
-        )
-        for row in step.summary["accuracies"]
-    ]
-    print_table(Console(), HEADER, rows)
-    print_lines(Console(), [(name.replace("_", " "), text) for name, text in step.summary["groups"].items()])
+    accuracies = step.summary.accuracies
+    if not (as_json or as_csv):
+        print_table(Console(), HEADER, [_row(accuracy) for accuracy in accuracies])
+    print_step(
+        console,
+        step,
+        lambda: [(name.replace("_", " "), text) for name, text in step.summary.groups.items()],
+        as_json=as_json,
+        csv_text=(lambda: csv_text(COLUMNS, accuracies)) if as_csv else None,
+    )
+
+
+def _row(accuracy: GroupAccuracy) -> tuple[str, ...]:
+    return (
+        accuracy.model,
+        accuracy.group.replace("_", " "),
+        f"{accuracy.n:,}",
+        f"{100 * accuracy.accuracy:.1f}",
+        f"[{100 * accuracy.low:.1f}, {100 * accuracy.high:.1f}]",
+        accuracy.note,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from windtunnel.core.records import read_conditions
-from windtunnel.report.figures import BAR_PX, COLOURS
+from windtunnel.report.figures import error_markers
 from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 
@@ -22,7 +22,10 @@ class OneStrength(Section):
         return bool(errors_by_unit(document))
 
     def content(self, document: Document, inputs: ReportInput) -> Content:
-        return Content({"errors": errors_by_unit(document)}, figures={"one_strength": error_figure(document)})
+        return Content(
+            {"errors": errors_by_unit(document)},
+            figures={"one_strength": error_markers(errors_by_unit(document))},
+        )
 
     def markdown(self, document: Document) -> list[str]:
         rows = [
@@ -42,39 +45,6 @@ def errors_by_unit(document: Document) -> dict[str, dict[str, Any]]:
         if condition.is_corruption and not condition.level and condition.name in scores
     }
     return dict(sorted(units.items(), key=lambda item: -item[1]["value"]))
-
-
-def error_figure(document: Document) -> dict[str, Any]:
-    """Plotly markers of error with intervals, a row per corruption, the largest at the top."""
-    errors = errors_by_unit(document)
-    units = list(reversed(errors))
-    scores = [errors[unit] for unit in units]
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [100 * score["value"] for score in scores],
-                "y": units,
-                "error_x": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [100 * (score["high"] - score["value"]) for score in scores],
-                    "arrayminus": [100 * (score["value"] - score["low"]) for score in scores],
-                    "thickness": 1,
-                    "width": 3,
-                },
-                "marker": {"size": 9, "color": COLOURS[0]},
-                "hovertemplate": "%{y}<br>top-1 error %{x:.1f} %<extra></extra>",
-            }
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
-            "yaxis": {"type": "category", "automargin": True},
-            "height": 90 + BAR_PX * len(units),
-            "showlegend": False,
-        },
-    }
 
 
 one_strength = OneStrength()

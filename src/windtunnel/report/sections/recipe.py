@@ -10,6 +10,7 @@ import msgspec
 from windtunnel.core.conditions import grid_text, levels_text
 from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
+from windtunnel.models.wrapping import describe_wrappers
 from windtunnel.report.natural_sets import competing_outputs_text
 from windtunnel.report.sections import Content, Document, ReportInput, Section
 
@@ -47,6 +48,7 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             f"{info.model.name}, {model.kind}, {model.classes:,} outputs, {model.outputs} "
             f"({info.model.outputs_from}), fingerprint {model.fingerprint}",
         ),
+        *([("wrappers", describe_wrappers(model.wrappers))] if model.wrappers else []),
         (
             "preprocessing",
             f"{info.model.preprocess_from}: {_fields_text(model.geometry)}; {_tensor_text(info, recipe)}",

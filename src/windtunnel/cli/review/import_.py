@@ -1,0 +1,39 @@
+"""windtunnel review import: votes of an earlier review."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.printing import print_lines
+from windtunnel.cli.review_database import DATABASE
+from windtunnel.core.wording import listed
+
+
+@click.command("import", short_help="Add the votes of an earlier review to a task.")
+@click.argument("project")
+@click.argument("task")
+@click.argument("votes", metavar="FILE")
+@DATABASE
+@AS_JSON
+def command(project: str, task: str, votes: str, database: str | None, as_json: bool) -> None:
+    """Add the votes in FILE to TASK: a CSV file with id (or set and frame), verdict, reviewer and note.
+
+    votes.csv of an export has all details. Reviewers who are not there yet are added without a link. The same
+    file is not added twice.
+    """
+    found = api.import_review_votes(project, task, votes, database=database)
+    if as_json:
+        print_json(asdict(found))
+        return
+    print_lines(
+        Console(),
+        [
+            ("votes", f"{found.rows:,}, of which {found.added:,} are new"),
+            ("people", listed(found.people)),
+        ],
+    )

@@ -1,0 +1,35 @@
+"""Models in wrappers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from windtunnel.core.errors import UserError
+from windtunnel.models import Model, Size, load_unplaced
+from windtunnel.models.kinds import ModelKind
+
+
+class Wrapped(ModelKind):
+    """`WRAPPER|MODEL`."""
+
+    name = "wrapped"
+    help = "a model of any kind in one or several wrappers, which change images or scores at test time"
+    form = "WRAPPER|MODEL, such as clahe|model.onnx"
+    priority = 110
+
+    def recognises(self, source: object) -> bool:
+        """Whether a text has a bar and is not the path of a file."""
+        return isinstance(source, str | Path) and "|" in str(source) and not Path(source).exists()
+
+    def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
+        """The model in its wrappers."""
+        from windtunnel.models.wrapping import parse_call, split_wrapped, wrapped_in
+
+        texts, model = split_wrapped(str(source))
+        if not model.strip():
+            raise UserError(f"{source} names no model; write {self.form}.")
+        calls = [parse_call(text) for text in texts]
+        return wrapped_in(load_unplaced(model.strip(), preprocess, data_size), calls)
+
+
+wrapped = Wrapped()

@@ -1,0 +1,73 @@
+"""Non-local means denoising of images that have noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import cv2
+import numpy as np
+
+from windtunnel.core.images import Image
+from windtunnel.models.wrappers import Images, Parameter, Settings, Wrapper
+
+# The median of |x| of a standard normal variable.
+NORMAL_MEDIAN = 0.6744897501960817
+
+
+class Denoise(Wrapper):
+    """Non-local means whose strength follows an estimate of the noise."""
+
+    name = "denoise"
+    help = "Remove noise by non-local means, if the estimated noise exceeds a level; by OpenCV."
+    source = (
+        "non-local means: Buades 2005; estimate of noise: Donoho & Johnstone 1994; tested by Hendrycks & "
+        "Dietterich 2019, who fine-tuned on such images. windtunnel chose level and strength on other "
+        "images: 95 % of clean ImageNet images are below the level, and speckle noise is above"
+    )
+    parameters = (
+        Parameter("level", 10.0, "smallest estimated standard deviation that is removed, of 255", 0.0, 255.0),
+        Parameter("strength", 0.8, "filter strength h, in multiples of the estimate", 0.01, 10.0),
+        Parameter("patch", 7, "side of the compared patches, px", 1, 21),
+        Parameter("search", 21, "side of the searched window, px", 1, 51),
+    )
+    changes_images = True
+
+    def views(self, images: Images, settings: Settings) -> Iterator[Images]:
+        """Yield the images; those above the level are denoised."""
+        yield np.stack([_denoised(image, settings) for image in images])
+
+
+def noise_of(image: Image) -> float:
+    """The estimated standard deviation of Gaussian noise, in grey levels: the mean over channels.
+
+    Median absolute diagonal detail of a Haar wavelet transform, divided by that of a standard normal
+    variable. Details that are exactly zero, as in saturated areas, are left out.
+    """
+    height, width = (side - side % 2 for side in image.shape[:2])
+    values = image[:height, :width].astype(np.float32)
+    diagonal = (values[::2, ::2] - values[1::2, ::2] - values[::2, 1::2] + values[1::2, 1::2]) / 2
+    estimates = []
+    for channel in np.moveaxis(np.abs(diagonal), -1, 0):
+        present = channel[channel > 0]
+        estimates.append(float(np.median(present)) / NORMAL_MEDIAN if present.size else 0.0)
+    return float(np.mean(estimates))
+
+
+def _denoised(image: Image, settings: Settings) -> Image:
+    noise = noise_of(image)
+    if noise <= float(settings["level"]):
+        return image
+    strength = float(settings["strength"]) * noise
+    # OpenCV converts from BGR to CIELAB.
+    bgr = cv2.fastNlMeansDenoisingColored(
+        np.ascontiguousarray(image[..., ::-1]),
+        None,
+        strength,
+        strength,
+        int(settings["patch"]),
+        int(settings["search"]),
+    )
+    return np.asarray(bgr[..., ::-1], np.uint8)
+
+
+denoise = Denoise()

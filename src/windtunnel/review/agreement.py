@@ -1,0 +1,132 @@
+"""Agreement of the people of a task, and their accuracy where answers are known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from windtunnel.review.kinds import ACCEPT
+from windtunnel.review.people import list_people
+from windtunnel.review.tasks import Task
+from windtunnel.review.votes import JudgedItem, check_results, judged_items
+from windtunnel.stats.agreement import (
+    Agreement,
+    cohen_kappa,
+    count_table,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
+from windtunnel.stats.intervals import clopper_pearson
+
+MAJORITY = "majority"
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """Agreement of two people on the items that both have judged."""
+
+    first: str
+    second: str
+    percent: Agreement
+    cohen: Agreement
+
+
+@dataclass(frozen=True)
+class QuestionAgreement:
+    """Agreement on one question of a task; each with its 95 % interval."""
+
+    question: str
+    percent: Agreement
+    fleiss: Agreement
+    krippendorff: Agreement
+    pairs: tuple[PairAgreement, ...]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often verdicts are right, with the Clopper-Pearson interval.
+
+    Attributes:
+        who: a person's name, or `majority`.
+        what: `classes` of blind classification, or `checks`, hidden items with a known answer.
+    """
+
+    who: str
+    what: str
+    items: int
+    correct: int
+
+    @property
+    def share(self) -> Agreement:
+        """The share of right verdicts and its interval."""
+        low, high = clopper_pearson(self.correct, self.items)
+        return Agreement(self.correct / self.items, low, high, self.items)
+
+
+@dataclass(frozen=True)
+class TaskAgreement:
+    """Agreement and accuracy of the people of a task."""
+
+    task: Task
+    questions: tuple[QuestionAgreement, ...]
+    accuracy: tuple[Accuracy, ...]
+
+
+def task_agreement(connection: Connection, task: Task) -> TaskAgreement:
+    """Agreement on every question that the kind compares, and accuracy where answers are known."""
+    judged = [item for item in judged_items(connection, task) if item.votes]
+    ratings: dict[str, list[dict[Hashable, str]]] = {}
+    for item in judged:
+        by_question: dict[str, dict[Hashable, str]] = {}
+        for vote in item.votes:
+            for question, value in task.kind.compared(task.kind.read(vote.verdict)).items():
+                by_question.setdefault(question, {})[vote.person.name] = value
+        for question, values in by_question.items():
+            ratings.setdefault(question, []).append(values)
+    questions = tuple(_on_question(question, rows) for question, rows in ratings.items())
+    return TaskAgreement(task, questions, (*_class_accuracy(task, judged), *_checks(connection, task)))
+
+
+def _on_question(question: str, rows: Sequence[dict[Hashable, str]]) -> QuestionAgreement:
+    counts = count_table(rows)
+    names = sorted({str(name) for row in rows for name in row})
+    pairs = []
+    for first, second in itertools.combinations(names, 2):
+        both = [(row[first], row[second]) for row in rows if first in row and second in row]
+        if both:
+            of_two = count_table([{1: one, 2: other} for one, other in both])
+            kappa = cohen_kappa([one for one, _ in both], [other for _, other in both])
+            pairs.append(PairAgreement(first, second, percent_agreement(of_two), kappa))
+    return QuestionAgreement(
+        question, percent_agreement(counts), fleiss_kappa(counts), krippendorff_alpha(counts), tuple(pairs)
+    )
+
+
+def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
+    """Accuracy of blind classification: of each person, and of the strict majority."""
+    if task.kind.shows_labels:
+        return []
+    results: dict[str, list[bool]] = {}
+    for item in judged:
+        labels = item.item.labels
+        for vote in item.votes if labels else ():
+            right = task.kind.vote(task.kind.read(vote.verdict), labels) == ACCEPT
+            results.setdefault(vote.person.name, []).append(right)
+        if labels and len(item.votes) >= task.recipe.overlap:
+            verdicts = [task.kind.read(vote.verdict) for vote in item.votes]
+            results.setdefault(MAJORITY, []).append(task.kind.outcome(verdicts, labels) == ACCEPT)
+    ordered = sorted(results, key=lambda name: (name == MAJORITY, name))
+    return [Accuracy(name, "classes", len(results[name]), sum(results[name])) for name in ordered]
+
+
+def _checks(connection: Connection, task: Task) -> list[Accuracy]:
+    results = check_results(connection, task)
+    return [
+        Accuracy(person.name, "checks", *results[person.id])
+        for person in list_people(connection)
+        if person.id in results
+    ]

@@ -1,0 +1,266 @@
+"""Events: stored once, never changed; the present verdicts are a fold of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from windtunnel.core.errors import UserError
+from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, verdict_json
+from windtunnel.review.records import DECISION, OWNER, PRACTICE, VOTE, WORK, NewEvent, Person, now_ms
+from windtunnel.review.tables import events, items, present, queue
+from windtunnel.review.tasks import Task
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What became of some events.
+
+    Attributes:
+        acknowledged: ids of events that are stored, now or earlier.
+        refused: by id, why an event was not stored.
+        present: by public id of each item, the verdict in force after them; None for none.
+    """
+
+    acknowledged: tuple[str, ...]
+    refused: Mapping[str, str]
+    present: Mapping[tuple[str, str], Mapping[str, Any] | None]
+
+
+def append(
+    connection: Connection, tasks: Mapping[str, Task], person: Person, new: Sequence[NewEvent]
+) -> Appended:
+    """Store the events that are new and valid, in their order, and derive what they change.
+
+    Args:
+        connection: of a write.
+        tasks: the tasks by name.
+        person: who made the events.
+        new: the events.
+    """
+    acknowledged: list[str] = []
+    refused: dict[str, str] = {}
+    in_force: dict[tuple[str, str], Mapping[str, Any] | None] = {}
+    for event in new:
+        try:
+            in_force[event.task, event.item] = _append(connection, tasks, person, event)
+            acknowledged.append(event.event)
+        except UserError as error:
+            refused[event.event] = str(error)
+    return Appended(tuple(acknowledged), refused, in_force)
+
+
+def _append(
+    connection: Connection, tasks: Mapping[str, Task], person: Person, event: NewEvent
+) -> Mapping[str, Any] | None:
+    """Store one event; returns the verdict in force after it."""
+    task = tasks.get(event.task)
+    if task is None:
+        raise UserError(f"Unknown task '{event.task[:60]}'.")
+    item = connection.execute(
+        select(items.c.id, items.c.role, items.c.labels, queue.c.judged)
+        .join(queue, and_(queue.c.item == items.c.id, queue.c.person == person.id), isouter=True)
+        .where(items.c.task == task.id, items.c.code == event.item)
+    ).first()
+    if item is None:
+        raise UserError(f"The task {task.name} has no item '{event.item[:60]}'.")
+    asked = events.c.event.in_([event.event, event.target or ""])
+    known = {row.event: row for row in connection.execute(select(events).where(asked))}
+    stored, target = known.get(event.event), known.get(event.target or "")
+    channel = _channel(event, stored or target, person)
+    if stored is not None:
+        if stored.person != person.id or stored.item != item.id:
+            raise UserError("Another event has this id; make a new one.")
+        return _in_force(connection, item.id, channel, person)
+    verdict = _checked_verdict(task, event)
+    _check_target(event, target, item.id, channel, person)
+    if channel == VOTE and item.role != PRACTICE and item.judged is None:
+        raise UserError("This item is not in your queue.")
+    now = now_ms()
+    text = None if verdict is None else json.dumps(verdict, ensure_ascii=False)
+    connection.execute(
+        insert(events).values(
+            event=event.event,
+            task=task.id,
+            item=item.id,
+            person=person.id,
+            channel=channel,
+            action=event.action,
+            verdict=text,
+            target=event.target,
+            client_time=event.client_time,
+            server_time=now,
+            seconds=event.seconds,
+        )
+    )
+    if channel == VOTE and text is not None:
+        # A new verdict is in force whatever came before it.
+        _set_present(connection, task, item.id, person, event.event, text, now)
+        if item.judged is False:
+            _set_judged(connection, item.id, person.id, judged=True)
+        if item.role == WORK:
+            _derive_outcome(connection, task, item.id, json.loads(item.labels))
+        return verdict
+    derive(connection, task, item.id, [(channel, person.id)])
+    return _in_force(connection, item.id, channel, person)
+
+
+def _channel(event: NewEvent, other: Row[Any] | None, person: Person) -> str:
+    """Whether an event is a vote or a decision; that of an undo is that of the event it names."""
+    if event.action in ("decide", "verdict"):
+        channel = DECISION if event.action == "decide" else VOTE
+    else:
+        channel = VOTE if other is None else str(other.channel)
+    if channel == DECISION and person.role != OWNER:
+        raise UserError("Only the owner decides in the second pass.")
+    return channel
+
+
+def _checked_verdict(task: Task, event: NewEvent) -> Mapping[str, Any] | None:
+    if event.action in ("undo", "redo"):
+        if event.verdict is not None:
+            raise UserError(f"The action {event.action} takes no verdict.")
+        return None
+    if event.target is not None:
+        raise UserError(f"The action {event.action} takes no target.")
+    return verdict_json(task.kind.read(event.verdict, task.class_names))
+
+
+def _check_target(event: NewEvent, target: Row[Any] | None, item: int, channel: str, person: Person) -> None:
+    if event.action not in ("undo", "redo"):
+        return
+    own = target is not None and (channel == DECISION or target.person == person.id)
+    if target is None or not own or target.item != item or target.action not in ("verdict", "decide"):
+        raise UserError(f"There is no verdict to {event.action}: no such event of yours on this item.")
+
+
+def _in_force(connection: Connection, item: int, channel: str, person: Person) -> Mapping[str, Any] | None:
+    where = [present.c.item == item, present.c.channel == channel]
+    if channel == VOTE:
+        where.append(present.c.person == person.id)
+    text = connection.execute(select(present.c.verdict).where(*where)).scalar()
+    return None if text is None else json.loads(text)
+
+
+def _set_present(
+    connection: Connection, task: Task, item: int, person: Person, event: str, verdict: str, time: int
+) -> None:
+    """Put a vote in force in place of the person's earlier one."""
+    values = {"event": event, "verdict": verdict, "time": time}
+    own = {"item": item, "channel": VOTE, "person": person.id}
+    upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(
+        upsert(present)
+        .values(**own, **values, task=task.id)
+        .on_conflict_do_update(index_elements=list(own), set_=values)
+    )
+
+
+def _set_judged(connection: Connection, item: int, person: int, *, judged: bool) -> None:
+    own = and_(queue.c.item == item, queue.c.person == person)
+    connection.execute(update(queue).where(own).values(judged=judged))
+
+
+def fold(rows: Iterable[Any]) -> Any | None:
+    """The event in force among those of one person on one item: the last verdict that is not undone.
+
+    An undo takes back the event it names, a redo restores it; the last of both counts.
+
+    Args:
+        rows: events in the order in which they were stored.
+    """
+    undone: dict[str, bool] = {}
+    verdicts = []
+    for row in rows:
+        if row.action in ("undo", "redo"):
+            undone[row.target] = row.action == "undo"
+        else:
+            verdicts.append(row)
+    return next((row for row in reversed(verdicts) if not undone.get(row.event)), None)
+
+
+def derive(connection: Connection, task: Task, item: int, changed: Iterable[tuple[str, int]]) -> None:
+    """Compute what depends on the events of an item: verdicts in force, its outcome, and queues.
+
+    Args:
+        connection: of a write.
+        task: the task of the item.
+        item: the item.
+        changed: the channels and people whose events have changed.
+    """
+    for channel, person in changed:
+        # Decisions are made jointly: those of all owners are one line of events.
+        own = [events.c.item == item, events.c.channel == channel]
+        place = [present.c.item == item, present.c.channel == channel]
+        if channel == VOTE:
+            own.append(events.c.person == person)
+            place.append(present.c.person == person)
+        last = fold(connection.execute(select(events).where(*own).order_by(events.c.seq)).all())
+        connection.execute(delete(present).where(*place))
+        if last is not None:
+            connection.execute(
+                insert(present).values(
+                    item=item,
+                    channel=channel,
+                    person=last.person,
+                    task=task.id,
+                    event=last.event,
+                    verdict=last.verdict,
+                    time=last.server_time,
+                )
+            )
+        if channel == VOTE:
+            _set_judged(connection, item, person, judged=last is not None)
+    stored = connection.execute(select(items.c.role, items.c.labels).where(items.c.id == item)).one()
+    if stored.role == WORK:
+        _derive_outcome(connection, task, item, json.loads(stored.labels))
+
+
+def _derive_outcome(connection: Connection, task: Task, item: int, labels: Sequence[str]) -> None:
+    votes, decision = [], None
+    for row in connection.execute(select(present.c.channel, present.c.verdict).where(present.c.item == item)):
+        verdict = task.kind.read(json.loads(row.verdict))
+        if row.channel == DECISION:
+            decision = verdict
+        else:
+            votes.append(verdict)
+    connection.execute(
+        update(items)
+        .where(items.c.id == item)
+        .values(
+            verdicts=len(votes),
+            outcome=outcome(task, votes, decision, labels),
+            decided=decision is not None,
+        )
+    )
+
+
+def outcome(task: Task, votes: Sequence[Any], decision: Any | None, labels: Sequence[str]) -> str:
+    """What votes and the decision of the second pass mean: `open`, `accept`, `reject` or `conflict`."""
+    if decision is not None:
+        return task.kind.decided(decision, labels)
+    if len(votes) < task.recipe.overlap:
+        return OPEN
+    flagged = any(task.kind.vote(vote, labels) != ACCEPT for vote in votes)
+    if task.recipe.second_pass == "flagged" and flagged:
+        return CONFLICT
+    return task.kind.outcome(votes, labels)
+
+
+def rebuild(connection: Connection, tasks: Mapping[str, Task]) -> None:
+    """Compute everything that is derived from events again."""
+    by_id = {task.id: task for task in tasks.values()}
+    connection.execute(delete(present))
+    connection.execute(update(queue).values(judged=False))
+    connection.execute(update(items).values(verdicts=0, outcome=OPEN, decided=False))
+    columns = (events.c.task, events.c.item, events.c.channel, events.c.person)
+    changed: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    for row in connection.execute(select(*columns).distinct()):
+        changed.setdefault((row.task, row.item), []).append((row.channel, row.person))
+    for (task, item), lines in changed.items():
+        derive(connection, by_id[task], item, lines)

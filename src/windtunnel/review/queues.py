@@ -1,0 +1,237 @@
+"""Queues: every person has an order of their own; an item is offered to at most `overlap` people at a time.
+
+A place of a queue never changes. An offer is a lease: until it ends, the place that it takes among the
+`overlap` people of the item is kept. A verdict is accepted after its end too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, insert, select, update
+
+from windtunnel.review.records import CHECK, VOTE, WORK, Item, Person, now_ms
+from windtunnel.review.tables import cursors, items, present, queue
+from windtunnel.review.tasks import Task, read_item
+
+# Items that a person may hold without a verdict.
+MOST_HELD = 200
+WINDOW = 100
+# Items of a person's order that are looked at together.
+STEP = 256
+ALL_TAKEN = "All items are judged, or are kept for other people at the moment."
+DECIDE_FIRST = f"You hold {MOST_HELD} items without a verdict; judge or go back to earlier ones first."
+NO_MORE = "You have seen all items of this task."
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of a queue: its item, the person's verdict, and whether the item needs none any more."""
+
+    place: int
+    item: Item
+    verdict: Mapping[str, Any] | None
+    closed: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a queue: see `web/review_models.py`."""
+
+    start: int
+    places: tuple[Place, ...]
+    length: int
+    reason: str
+    first_open: int
+
+
+def window(connection: Connection, task: Task, person: Person, start: int, count: int) -> Window:
+    """The places from `start` on; the queue is extended and leases are renewed if need be.
+
+    Args:
+        connection: of a write.
+        task: the task.
+        person: whose queue.
+        start: the first place.
+        count: at most this many, and at most `WINDOW`.
+    """
+    now = now_ms()
+    reason = _extend(connection, task, person, start + min(count, WINDOW), now)
+    places = _places(connection, task, person, start, min(count, WINDOW), now)
+    _renew(connection, task, person, places, now)
+    length = _length(connection, task, person)
+    return Window(start, places, length, reason, _first_open(connection, task, person, length, now))
+
+
+def fresh_window(connection: Connection, task: Task, person: Person, start: int, count: int) -> Window | None:
+    """The places from `start` on if nothing has to be written for them, else None."""
+    now = now_ms()
+    count = min(count, WINDOW)
+    places = _places(connection, task, person, start, count, now)
+    renew = now + task.recipe.lease * 500
+    held = select(func.count()).where(
+        *_own(task, person),
+        queue.c.place.between(start, start + count - 1),
+        ~queue.c.judged,
+        queue.c.until < renew,
+    )
+    if len(places) < count or connection.execute(held).scalar():
+        return None
+    length = _length(connection, task, person)
+    return Window(start, places, length, "", _first_open(connection, task, person, length, now))
+
+
+def _own(task: Task, person: Person) -> tuple[Any, Any]:
+    return queue.c.task == task.id, queue.c.person == person.id
+
+
+def _length(connection: Connection, task: Task, person: Person) -> int:
+    last = connection.execute(select(func.max(queue.c.place)).where(*_own(task, person))).scalar()
+    return 0 if last is None else int(last) + 1
+
+
+def _first_open(connection: Connection, task: Task, person: Person, length: int, now: int) -> int:
+    found = connection.execute(
+        select(queue.c.place)
+        .join(items, items.c.id == queue.c.item)
+        .where(
+            *_own(task, person),
+            ~queue.c.judged,
+            (queue.c.until > now) | (items.c.verdicts < task.recipe.overlap),
+        )
+        .order_by(queue.c.place)
+        .limit(1)
+    ).scalar()
+    return length if found is None else int(found)
+
+
+def _extend(connection: Connection, task: Task, person: Person, wanted: int, now: int) -> str:
+    """Add places until the queue has `wanted`; returns why it has fewer, or ""."""
+    length = _length(connection, task, person)
+    wanted = min(wanted, length + WINDOW)
+    held = connection.execute(
+        select(func.count()).where(*_own(task, person), ~queue.c.judged, queue.c.until > now)
+    ).scalar_one()
+    reason = ""
+    if length < wanted and held + wanted - length > MOST_HELD:
+        wanted, reason = length + max(0, MOST_HELD - held), DECIDE_FIRST
+    until = now + task.recipe.lease * 1000
+    checks = task.order(person.code, CHECK)
+    kinds = [task.check_number(person.code, place) for place in range(length, wanted)]
+    work = _open_items(connection, task, person, sum(number is None for number in kinds), now)
+    rows: list[dict[str, Any]] = []
+    for number in kinds:
+        if number is not None:
+            item = connection.execute(
+                select(items.c.id).where(
+                    items.c.task == task.id, items.c.role == CHECK, items.c.number == int(checks[number])
+                )
+            ).scalar_one()
+        elif work:
+            item = work.pop(0)
+        else:
+            seen = task.counts.get(WORK, 0) + task.counts.get(CHECK, 0) <= length + len(rows)
+            reason = NO_MORE if seen else ALL_TAKEN
+            break
+        row = {"task": task.id, "person": person.id, "place": length + len(rows), "item": item}
+        rows.append(row | {"until": until, "judged": False})
+    if rows:
+        connection.execute(insert(queue), rows)
+    return reason
+
+
+def _open_items(connection: Connection, task: Task, person: Person, count: int, now: int) -> list[int]:
+    """The next items of a person's order that still need people, at most `count`."""
+    if not count:
+        return []
+    order = task.order(person.code, WORK)
+    own = [cursors.c.task == task.id, cursors.c.person == person.id]
+    stored = connection.execute(select(cursors.c.position).where(*own)).scalar()
+    position = begun = int(stored or 0)
+    taken: list[int] = []
+    while len(taken) < count and position < len(order):
+        numbers = [int(number) for number in order[position : position + STEP]]
+        usable = _usable(connection, task, person, now, items.c.number.in_(numbers))
+        for number in numbers:
+            if len(taken) == count:
+                break
+            position += 1
+            if number in usable:
+                taken.append(usable[number])
+    if stored is None:
+        connection.execute(insert(cursors).values(task=task.id, person=person.id, position=position))
+    elif position != begun:
+        connection.execute(update(cursors).where(*own).values(position=position))
+    if len(taken) < count:
+        # Items that were kept for other people when this person's order came to them.
+        late = _usable(connection, task, person, now, items.c.verdicts < task.recipe.overlap, limit=STEP)
+        taken += [item for item in late.values() if item not in set(taken)][: count - len(taken)]
+    return taken
+
+
+def _usable(
+    connection: Connection, task: Task, person: Person, now: int, which: Any, limit: int | None = None
+) -> dict[int, int]:
+    """Number to id of the work items among some that need people and are not in this person's queue."""
+    other = queue.alias()
+    held = (
+        select(func.count())
+        .where(other.c.item == items.c.id, ~other.c.judged, other.c.until > now)
+        .scalar_subquery()
+    )
+    mine = select(queue.c.place).where(queue.c.item == items.c.id, queue.c.person == person.id).exists()
+    asked = select(items.c.number, items.c.id).where(
+        items.c.task == task.id,
+        items.c.role == WORK,
+        which,
+        items.c.verdicts + held < task.recipe.overlap,
+        ~mine,
+    )
+    return {row.number: row.id for row in connection.execute(asked.limit(limit))}
+
+
+def _places(
+    connection: Connection, task: Task, person: Person, start: int, count: int, now: int
+) -> tuple[Place, ...]:
+    """The stored places of a part of a queue."""
+    other = queue.alias()
+    held = (
+        select(func.count())
+        .where(
+            other.c.item == queue.c.item, other.c.person != person.id, ~other.c.judged, other.c.until > now
+        )
+        .scalar_subquery()
+    )
+    vote = and_(present.c.item == items.c.id, present.c.channel == VOTE, present.c.person == person.id)
+    rows = connection.execute(
+        select(items, queue.c.place, queue.c.until, held.label("held"), present.c.verdict.label("own"))
+        .join(items, items.c.id == queue.c.item)
+        .join(present, vote, isouter=True)
+        .where(*_own(task, person), queue.c.place.between(start, start + count - 1))
+        .order_by(queue.c.place)
+    ).all()
+    return tuple(
+        Place(
+            row.place,
+            read_item(row),
+            None if row.own is None else json.loads(row.own),
+            row.own is None
+            and row.role == WORK
+            and row.until <= now
+            and row.verdicts + row.held >= task.recipe.overlap,
+        )
+        for row in rows
+    )
+
+
+def _renew(connection: Connection, task: Task, person: Person, places: Sequence[Place], now: int) -> None:
+    """Begin the leases of the open items of a window again."""
+    numbers = [place.place for place in places if place.verdict is None and not place.closed]
+    if numbers:
+        until = now + task.recipe.lease * 1000
+        connection.execute(
+            update(queue).where(*_own(task, person), queue.c.place.in_(numbers)).values(until=until)
+        )

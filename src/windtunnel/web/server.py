@@ -1,0 +1,124 @@
+"""Runs a web application: uvicorn with limits on connections and on slow clients."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.web.safety import Audit, Guard, Rate
+
+# A request must be complete after this many seconds, and connections end when they are idle for as long.
+REQUEST_SECONDS = 20
+IDLE_SECONDS = 30
+CONNECTIONS = 1000
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP whose requests must arrive within a time, whole: a slow client does not hold a connection.
+
+    Connections beyond a number are refused, so that those of people at work go on.
+    """
+
+    audit = Audit(None)
+    _reports = Rate(1, 5)
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            self._report("too many connections", 503)
+            transport.abort()
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        """Handle data, and wait for the next request once one is complete."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.more_body:
+            self._deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self._deadline.cancel()
+        if not self.transport.is_closing():
+            self._deadline = self.loop.call_later(REQUEST_SECONDS + IDLE_SECONDS, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _too_slow(self) -> None:
+        if self.cycle is None or not self.cycle.response_complete:
+            self._report("too slow", 408)
+        self.transport.close()
+
+    def _report(self, reason: str, status: int) -> None:
+        if self._reports.allows(reason):
+            self.audit.refused(self.client[0] if self.client else "", "", "", status, reason)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def served_names(host: str) -> list[str]:
+    """The names by which requests may address a server on this address."""
+    if host in ("0.0.0.0", "::"):
+        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        addresses = [str(row[4][0]).partition("%")[0] for row in found]
+        return [socket.gethostname(), *(f"[{name}]" if ":" in name else name for name in addresses)]
+    return [f"[{host}]" if ":" in host else host]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; refuses an address that cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio sends every answer at once instead of waiting 40 ms for more.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+    except (OSError, OverflowError) as error:
+        opened.close()
+        raise UserError(
+            f"{host}:{port} cannot be used: {getattr(error, 'strerror', None) or error}; give another "
+            f"{option('port')} or {option('host')}."
+        ) from error
+    opened.listen(512)
+    return opened
+
+
+def serve(app: Guard, opened: socket.socket) -> None:
+    """Serve until a signal ends it; requests that are under way are finished."""
+    http_server(app).run(sockets=[opened])
+
+
+def http_server(app: Guard) -> uvicorn.Server:
+    """A server of an application, not started yet."""
+    config = uvicorn.Config(
+        app,
+        http=type("AuditedProtocol", (PatientProtocol,), {"audit": app.audit}),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=5,
+        backlog=512,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,62 @@
+"""Who makes a request: the person of its session cookie."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Request
+
+from windtunnel import api
+from windtunnel.web.safety import Audit, Rate
+
+COOKIE = "windtunnel_review"
+
+
+class SignedIn:
+    """Returns the signed-in person of a request; refuses everybody else, and too many requests."""
+
+    def __init__(self, review: api.Review, audit: Audit, rate: Rate) -> None:
+        self._review, self._audit, self._rate = review, audit, rate
+
+    def __call__(self, request: Request) -> api.Person:
+        """The person of a request."""
+        session = request.cookies.get(COOKIE, "")
+        person = self._review.session_person(session) if session else None
+        address = request.client.host if request.client else ""
+        if person is None:
+            self._audit.refused(address, request.method, request.url.path, 401, "not signed in")
+            raise HTTPException(401, "Open your personal link first.")
+        if not self._rate.allows(person.code):
+            self._audit.refused(address, request.method, request.url.path, 429, f"too fast: {person.name}")
+            raise HTTPException(429, "Too many requests; wait a second.", {"retry-after": "1"})
+        return person
+
+    def owner(self, request: Request) -> api.Person:
+        """The person of a request, who is an owner."""
+        person = self(request)
+        if person.role != "owner":
+            self._audit.refused("", request.method, request.url.path, 403, f"not an owner: {person.name}")
+            raise HTTPException(403, "Only the owner of the review may see this.")
+        return person
+
+    def task(self, name: str) -> api.Task:
+        """The task of that name; refuses an unknown one."""
+        found = self._review.tasks().get(name)
+        if found is None:
+            raise HTTPException(404, "There is no such task.")
+        return found
+
+
+def _person(request: Request) -> api.Person:
+    signed_in: SignedIn = request.app.state.signed_in
+    return signed_in(request)
+
+
+def _owner(request: Request) -> api.Person:
+    signed_in: SignedIn = request.app.state.signed_in
+    return signed_in.owner(request)
+
+
+# The person of a request, as a parameter of routes.
+Reviewer = Annotated[api.Person, Depends(_person)]
+Owner = Annotated[api.Person, Depends(_owner)]

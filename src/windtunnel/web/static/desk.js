@@ -1,0 +1,134 @@
+// One person at work on one task: the present item, verdicts, undo and redo.
+import {newEvent} from "./outbox.js";
+import {Unreachable} from "./requests.js";
+
+const SECONDS_AT_MOST = 86_400;
+const RETRY_MS = 1500;
+
+/**
+ * The desk dispatches "shown" when another item or verdict is on it, "end" when the queue has no further item, and
+ * "unreachable" when the next items cannot be loaded; it tries again by itself.
+ *
+ * `shape` turns an event into the one that the server takes. `place` is the place in the queue, `item` the item there (null at the end).
+ */
+export class Desk extends EventTarget {
+  constructor({task, queue, history, outbox, shape = (event) => event}) {
+    super();
+    Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
+    this.verdicts = new Map();
+    this.judged = task.judged;
+  }
+
+  /** Open the queue at the first item without a verdict. */
+  async start() {
+    await this.restore();
+    let place = await this.queue.start();
+    for (let item = await this.queue.at(place); item && this.verdictOf(item); item = await this.queue.at(place)) place += 1;
+    await this.go(place);
+  }
+
+  /** Verdicts that are not sent yet are newer than those of the server. */
+  async restore() {
+    const steps = new Map(this.history.steps.map((step, number) => [step.event, {...step, done: number < this.history.cursor}]));
+    const waiting = (await this.outbox.pending()).filter((event) => steps.has(event.target ?? event.event));
+    const known = new Map(); // the server's verdicts, by item
+    for (const {action, event, target, item} of waiting) {
+      const step = steps.get(target ?? event);
+      if (!known.has(item)) known.set(item, action === "undo" ? step.after : step.before);
+    }
+    for (const [item, stored] of known) {
+      const own = [...steps.values()].filter((step) => step.item === item);
+      const last = own.filter((step) => step.done).at(-1);
+      this.set(item, stored, last ? last.after : own[0].before);
+    }
+  }
+
+  /** The present verdict on an item, or null. */
+  verdictOf(item) {
+    return this.verdicts.has(item.item) ? this.verdicts.get(item.item) : item.verdict;
+  }
+
+  /** Go to a place without deciding anything. */
+  async go(place) {
+    const wanted = Math.max(0, place);
+    const request = {};
+    this.request = request;
+    let item;
+    try {
+      item = await this.queue.at(wanted);
+    } catch (error) {
+      if (this.request !== request) return;
+      if (!(error instanceof Unreachable)) throw error;
+      this.dispatchEvent(new CustomEvent("unreachable", {detail: error}));
+      setTimeout(() => this.request === request && this.go(wanted), RETRY_MS);
+      return;
+    }
+    if (this.request !== request) return; // the person went on meanwhile
+    const moved = !this.item || item?.item !== this.item.item;
+    Object.assign(this, {place: item ? wanted : Math.min(wanted, this.queue.length), item});
+    if (moved) this.since = performance.now();
+    this.dispatchEvent(new Event(item ? "shown" : "end"));
+  }
+
+  /** Go on by steps; items that need no verdict any more are passed over. */
+  async step(by) {
+    let place = this.place + by;
+    for (;;) {
+      const item = this.queue.items.get(place);
+      if (place <= 0 || !item?.closed || this.verdictOf(item)) break;
+      place += by;
+    }
+    await this.go(place);
+  }
+
+  /** Go to the first item without a verdict. */
+  async goToOpen() {
+    let place = 0;
+    for (;;) {
+      const item = await this.queue.at(place);
+      if (!item || !(item.closed || this.verdictOf(item))) break;
+      place += 1;
+    }
+    await this.go(place);
+  }
+
+  /** Give a verdict on the present item. The next item need not wait until it is on the disk. */
+  decide(verdict) {
+    const {item, place} = this;
+    const before = this.verdictOf(item);
+    const seconds = Math.min(SECONDS_AT_MOST, (performance.now() - this.since) / 1000);
+    const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
+    const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
+    this.set(item.item, before, verdict);
+    this.keep(event, records);
+  }
+
+  /** Undo the last step and go to its item; returns the step, or null if there is none. */
+  async undo() {
+    return this.history.canUndo ? this.travel("undo", (step) => [step.after, step.before]) : null;
+  }
+
+  async redo() {
+    return this.history.canRedo ? this.travel("redo", (step) => [step.before, step.after]) : null;
+  }
+
+  async travel(action, verdictsOf) {
+    const {step, records} = this.history[action]();
+    this.set(step.item, ...verdictsOf(step));
+    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records);
+    await this.go(step.place);
+    return step;
+  }
+
+  /** Write to this browser's database, in order; "lost" is dispatched if that is impossible. */
+  keep(event, records) {
+    this.outbox.add([this.shape(event)], records).catch((error) => {
+      this.dispatchEvent(new CustomEvent("lost", {detail: error}));
+    });
+  }
+
+  set(item, before, verdict) {
+    this.judged += (verdict ? 1 : 0) - (before ? 1 : 0);
+    this.verdicts.set(item, verdict);
+  }
+}

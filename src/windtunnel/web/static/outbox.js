@@ -1,0 +1,142 @@
+// Events on their way to the server. An event leaves the outbox only when the server has acknowledged it.
+import {post, Refused, SignedOut} from "./requests.js";
+
+const BATCH = 100;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** An event with an id and a time; `fields` are the others. */
+export const newEvent = (fields) => ({event: uuid(), client_time: Date.now(), ...fields});
+
+/** A random UUID; crypto.randomUUID is missing on pages without https. */
+function uuid() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+/**
+ * The outbox of one person.
+ *
+ * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused" or
+ * "signed-out". `waiting` is the number of events that are not acknowledged.
+ */
+export class Outbox extends EventTarget {
+  constructor(storage, path) {
+    super();
+    Object.assign(this, {storage, path, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
+    this.sending = null;
+    addEventListener("online", () => this.retry());
+    addEventListener("offline", () => this.waiting && this.show("waiting"));
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
+    // Leaving with unsent events is safe, they stay in the database; but somebody who closes the browser for
+    // good should know.
+    addEventListener("beforeunload", (event) => this.state === "waiting" && event.preventDefault());
+  }
+
+  /** Read what earlier pages left and send it. */
+  async start() {
+    this.waiting = await this.storage.count("events");
+    this.refusals = await this.storage.all("refused");
+    this.send();
+  }
+
+  /** Store events on the disk, together with other records {store: [records]}, then send them. */
+  async add(events, others = {}) {
+    if (this.state === "saved") this.show("saving");
+    await this.storage.write(["events", ...Object.keys(others)], (stores) => {
+      for (const event of events) stores.events.add(event);
+      for (const [name, records] of Object.entries(others)) for (const record of records) stores[name].put(record);
+    });
+    this.waiting += events.length;
+    this.send();
+  }
+
+  /** The events that the server has not acknowledged, oldest first. */
+  pending() {
+    return this.storage.all("events");
+  }
+
+  /** Forget what the server refused, after the person has seen it. */
+  async dismiss() {
+    await this.storage.write(["refused"], ({refused}) => refused.clear());
+    this.refusals = [];
+    this.settle();
+  }
+
+  /** Send at once instead of after the pause. */
+  retry() {
+    clearTimeout(this.timer);
+    this.pause = FIRST_PAUSE_MS;
+    this.send();
+  }
+
+  /** Send everything; one sender at a time. */
+  send() {
+    this.sending ??= this.sendAll().finally(() => {
+      this.sending = null;
+    });
+    return this.sending;
+  }
+
+  async sendAll() {
+    clearTimeout(this.timer);
+    for (;;) {
+      const batch = await this.storage.all("events", null, BATCH);
+      if (!batch.length) break;
+      this.show(this.state === "waiting" ? "waiting" : "saving");
+      try {
+        await this.deliver(batch);
+        this.pause = FIRST_PAUSE_MS;
+      } catch (error) {
+        if (error instanceof SignedOut) return this.show("signed-out");
+        this.show("waiting");
+        this.timer = setTimeout(() => this.send(), this.pause);
+        this.pause = Math.min(2 * this.pause, LONGEST_PAUSE_MS);
+        return undefined;
+      }
+    }
+    return this.settle();
+  }
+
+  /** Send a batch; a batch that is refused is sent event by event, to find the one that is wrong. */
+  async deliver(batch) {
+    try {
+      const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)});
+      await this.settleBatch(batch, new Set(answer.acknowledged), new Map(answer.refused.map(({event, reason}) => [event, reason])));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (batch.length > 1) {
+        for (const event of batch) await this.deliver([event]);
+      } else {
+        await this.settleBatch(batch, new Set(), new Map([[batch[0].event, error.message]]));
+      }
+    }
+  }
+
+  /** Remove what was acknowledged; move what was refused, with the reason, to where the person sees it. */
+  async settleBatch(batch, acknowledged, reasons) {
+    const done = batch.filter(({event}) => acknowledged.has(event));
+    const wrong = batch.filter(({event}) => reasons.has(event)).map((event) => ({...event, reason: reasons.get(event.event)}));
+    if (!done.length && !wrong.length) throw new Error("The server settled none of the events.");
+    await this.storage.write(["events", "refused"], ({events, refused}) => {
+      for (const {number} of [...done, ...wrong]) events.delete(number);
+      for (const refusal of wrong) refused.put(refusal);
+    });
+    this.waiting = Math.max(0, this.waiting - done.length - wrong.length);
+    this.refusals.push(...wrong);
+    if (done.length) this.dispatchEvent(new CustomEvent("acknowledged", {detail: done}));
+  }
+
+  settle() {
+    this.waiting = 0;
+    this.show(this.refusals.length ? "refused" : "saved");
+  }
+
+  show(state) {
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+  }
+}

@@ -1,0 +1,198 @@
+// The questions on one item: choices with single keys, classes, a note.
+import {ClassSearch} from "./class_search.js";
+import {announce, element, fill} from "./dom.js";
+import {keyName} from "./keys.js";
+import {get, withQuery} from "./requests.js";
+import {matches} from "./verdict_text.js";
+
+const CLASSES_SHOWN = 50;
+
+/**
+ * The panel of a task. `decide(verdict)` is called with complete verdicts. Choices without a group replace the
+ * whole verdict except the note; those of a group set a part of the draft.
+ */
+export class Panel {
+  constructor(root, task, decide) {
+    Object.assign(this, {root, task, decide, item: null, given: null, draft: {...task.blank}});
+    this.multiple = Array.isArray(task.blank.labels);
+    this.single = "label" in task.blank;
+    // With several groups a verdict has several parts, and Enter confirms it; else one key is enough.
+    this.confirms = new Set(task.choices.map((choice) => choice.group).filter(Boolean)).size > 1;
+    this.titles = new Map();
+  }
+
+  /** Show an item and the present verdict on it, with elements above the choices and below everything. */
+  show(item, verdict, {above = null, below = null} = {}) {
+    Object.assign(this, {item, given: verdict, draft: structuredClone({...this.task.blank, ...verdict})});
+    if (this.multiple && !verdict) this.draft.labels = [...item.labels];
+    Object.assign(this, {above, below});
+    this.render();
+    this.nameClasses([...item.labels, ...(this.draft.labels ?? []), ...(this.single ? [verdict?.label] : [])]);
+  }
+
+  render() {
+    const {task, item} = this;
+    const groups = [...new Set(task.choices.map((choice) => choice.group))];
+    fill(
+      this.root,
+      element("h2", {}, task.question),
+      item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.map((label, n) => [n ? ", " : "", this.named(label)]).flat())) : null,
+      item.closed && !this.given ? element("p", {class: "notice"}, "Others have judged this one meanwhile. It needs no verdict.") : null,
+      this.above,
+      this.multiple ? this.labels() : null,
+      this.single || this.multiple ? this.search() : null,
+      ...groups.map((group) => this.choices(group)),
+      element("p", {id: "missing", class: "bad"}),
+      this.note(),
+      this.confirms ? element("button", {type: "button", class: "main", id: "confirm", onclick: () => this.confirm()},
+        "Confirm", element("kbd", {class: "touchless"}, "Enter")) : null,
+      this.below,
+    );
+  }
+
+  /** Find the words for names of classes, such as WordNet ids, and show them. */
+  async nameClasses(names) {
+    const unknown = [...new Set(names)].filter((name) => name && !this.titles.has(name));
+    if (!unknown.length || !this.task.classes) return;
+    for (const name of unknown) this.titles.set(name, name);
+    await Promise.all(unknown.map(async (name) => {
+      const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: name})).catch(() => ({classes: []}));
+      const match = classes.find((other) => other.name === name);
+      if (match) this.titles.set(name, match.title || name);
+    }));
+    for (const shown of this.root.querySelectorAll("[data-class]")) shown.textContent = this.title(shown.dataset.class);
+  }
+
+  title(name) {
+    return this.titles.get(name) ?? name;
+  }
+
+  /** The words for a class; replaced when they are known. */
+  named(name) {
+    return element("span", {"data-class": name}, this.title(name));
+  }
+
+  choices(group) {
+    const choices = this.task.choices.filter((choice) => choice.group === group);
+    const buttons = choices.map((choice) => element(
+      "button",
+      {type: "button", "aria-pressed": String(matches(choice, this.confirms ? this.draft : this.given)), "data-key": choice.key,
+        onclick: () => this.choose(choice)},
+      choice.title, element("kbd", {class: "touchless"}, keyName(choice.key)),
+    ));
+    if (!group) return element("div", {class: "choice-list", role: "group", "aria-label": "Verdicts"}, buttons);
+    return element("fieldset", {}, element("legend", {}, group), element("div", {class: "choice-list two"}, buttons));
+  }
+
+  labels() {
+    if (!this.draft.labels.length) return element("p", {class: "soft"}, "No label yet.");
+    return element("ul", {class: "chips", "aria-label": "Labels"}, this.draft.labels.map((label) => element("li", {}, element(
+      "button", {type: "button", onclick: () => this.removeLabel(label)},
+      element("span", {class: "visually-hidden"}, "Remove "), this.named(label), element("span", {"aria-hidden": "true"}, "×")))));
+  }
+
+  search() {
+    const field = new ClassSearch({
+      id: "class-search",
+      label: this.multiple ? "Add a class" : "Class",
+      search: async (text, signal) => {
+        const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: text, limit: CLASSES_SHOWN}), {signal});
+        return classes.map(({name, title}) => ({id: name, name: title || name, detail: title && title !== name ? name : ""}));
+      },
+      choose: ({id, name}) => this.takeClass(id, name),
+    });
+    this.field = field;
+    const present = this.single && this.given?.label
+      ? element("p", {}, "Your class: ", element("strong", {}, this.named(this.given.label))) : null;
+    return [present, field.element].filter(Boolean);
+  }
+
+  note() {
+    const field = element("textarea", {id: "note", rows: "2", maxlength: "2000", "aria-keyshortcuts": "n"});
+    field.value = this.draft.note ?? "";
+    field.addEventListener("input", () => {
+      this.draft.note = field.value;
+    });
+    // Enter keeps the note and goes back to the keys; Shift+Enter makes a line.
+    field.addEventListener("keydown", (event) => {
+      if ((event.key === "Enter" && !event.shiftKey) || event.key === "Escape") {
+        event.preventDefault();
+        field.blur();
+      }
+    });
+    // A note that is changed after the verdict belongs to it.
+    field.addEventListener("change", () => {
+      if (this.given) this.decide({...this.given, note: field.value}, {stay: true});
+    });
+    return element("div", {}, element("label", {for: "note", class: "title"}, "Note ", element("kbd", {class: "touchless"}, "N")), field);
+  }
+
+  choose(choice) {
+    if (!choice.group) {
+      this.give({...this.task.blank, ...choice.verdict, note: this.draft.note ?? ""});
+      return;
+    }
+    Object.assign(this.draft, choice.verdict);
+    if (!this.confirms) {
+      this.give({...this.draft});
+      return;
+    }
+    this.keepFocus(() => this.render());
+    announce(choice.title);
+  }
+
+  /** Decide, unless something is missing. */
+  give(verdict) {
+    if (this.multiple && verdict.status === "good" && !verdict.labels.length) {
+      this.missing("Choose at least one class first.");
+      this.field.focus();
+      return;
+    }
+    this.decide(verdict);
+  }
+
+  missing(text) {
+    this.root.querySelector("#missing").textContent = text;
+    announce(text);
+  }
+
+  takeClass(id, name) {
+    this.titles.set(id, name);
+    if (this.single) {
+      this.give({...this.draft, label: id});
+      return;
+    }
+    if (!this.draft.labels.includes(id)) this.draft.labels.push(id);
+    this.render();
+    this.field.focus();
+    announce(`${name} added`);
+  }
+
+  removeLabel(label) {
+    this.draft.labels = this.draft.labels.filter((other) => other !== label);
+    this.render();
+    this.field.focus();
+    announce(`${this.title(label)} removed`);
+  }
+
+  confirm() {
+    this.give({...this.draft});
+  }
+
+  /** Do something that replaces the panel's elements; the focus stays on the same control. */
+  keepFocus(change) {
+    const key = this.root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    change();
+    if (key) this.root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+  }
+
+  /** The actions for the keys. */
+  get actions() {
+    return [
+      ...this.task.choices.map((choice) => ({keys: [choice.key], label: choice.title, run: () => this.choose(choice)})),
+      ...(this.confirms ? [{keys: ["Enter"], label: "Confirm", run: () => this.confirm()}] : []),
+      ...(this.single || this.multiple ? [{keys: ["/"], label: "Search a class", run: () => this.field.focus()}] : []),
+      {keys: ["n"], label: "Write a note", run: () => this.root.querySelector("#note").focus()},
+    ];
+  }
+}

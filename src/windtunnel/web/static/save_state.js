@@ -1,0 +1,49 @@
+// Says whether everything is saved.
+import {announce, byId, counted, element, fill} from "./dom.js";
+
+const TEXTS = {
+  saved: () => "All saved",
+  saving: () => "Saving…",
+  waiting: (outbox) => `${counted(outbox.waiting, "verdict")} waiting for the server`,
+  refused: (outbox) => `${counted(outbox.refusals.length, "verdict")} refused`,
+  "signed-out": () => "Signed out",
+};
+// A state that lasts shorter than this is not worth an announcement.
+const PAUSE_MS = 1500;
+
+/** Show the state of an outbox in the bar, and refused events in a notice. */
+export function showSaveState(outbox) {
+  const place = byId("save-state");
+  let announced = "saved";
+  let timer = 0;
+  const show = () => {
+    place.dataset.state = outbox.state;
+    place.textContent = TEXTS[outbox.state](outbox);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (outbox.state !== announced && outbox.state !== "saving") announce(place.textContent);
+      announced = outbox.state;
+    }, PAUSE_MS);
+    showNotice(outbox);
+  };
+  outbox.addEventListener("state", show);
+  show();
+}
+
+function showNotice(outbox) {
+  const notice = byId("notice");
+  if (outbox.state === "signed-out") {
+    notice.hidden = false;
+    fill(notice, element("p", {}, "You are signed out. Open your personal link again: verdicts that are not sent are kept in this browser and are sent then."));
+  } else if (outbox.refusals.length) {
+    notice.hidden = false;
+    fill(
+      notice,
+      element("p", {}, "The server did not accept these verdicts:"),
+      element("ul", {}, outbox.refusals.map(({item, reason}) => element("li", {}, `${item}: ${reason}`))),
+      element("button", {type: "button", onclick: () => outbox.dismiss()}, "Dismiss"),
+    );
+  } else {
+    notice.hidden = true;
+  }
+}

@@ -1,0 +1,53 @@
+// What every page of a signed-in person needs: who it is, the outbox, and its state in the bar.
+import {byId, element, fill} from "./dom.js";
+import {Outbox} from "./outbox.js";
+import {get, post, SignedOut} from "./requests.js";
+import {showSaveState} from "./save_state.js";
+import {Storage} from "./storage.js";
+
+const PATIENCE_MS = 2000;
+
+/** The signed-in person, with the outbox for events; unsent events of earlier pages are sent. */
+export async function openSession() {
+  const person = await get("/api/session");
+  const storage = await Storage.open(`windtunnel review ${person.person}`);
+  const outbox = new Outbox(storage, "/api/events");
+  if (byId("person")) byId("person").textContent = person.name;
+  byId("sign-out")?.addEventListener("click", () => signOut(outbox));
+  showSaveState(outbox);
+  await outbox.start();
+  // What earlier pages left is sent first, so that the server's counts include it; a slow server is not waited for.
+  await Promise.race([outbox.send(), new Promise((resolve) => {
+    setTimeout(resolve, PATIENCE_MS);
+  })]);
+  return {person, storage, outbox};
+}
+
+/** End the session; verdicts that are not sent stay in this browser until the link is opened again. */
+async function signOut(outbox) {
+  const warning = "Some verdicts are not sent yet. They stay in this browser until you open your link here again. Sign out?";
+  if (outbox.waiting && !confirm(warning)) return;
+  await post("/api/session/end", {}).catch(() => null);
+  location.replace("/join");
+}
+
+/** Show an error that stops the page. */
+export function showFailure(error) {
+  const notice = byId("notice");
+  notice.hidden = false;
+  notice.classList.add("error");
+  const advice = error instanceof SignedOut
+    ? "You are not signed in. Open your personal link."
+    : "Nothing is lost. Reload the page to try again.";
+  fill(
+    notice,
+    error instanceof SignedOut ? null : element("p", {}, error.message),
+    element("p", {}, advice),
+    error instanceof SignedOut ? null : element("button", {type: "button", onclick: () => location.reload()}, "Reload"),
+  );
+}
+
+/** Run the main function of a page. */
+export function run(main) {
+  main().catch(showFailure);
+}

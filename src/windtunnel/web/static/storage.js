@@ -1,0 +1,57 @@
+// The browser's database of one person: unsent events and the history for undo.
+
+const VERSION = 1;
+
+/** The result of an IndexedDB request. */
+function result(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** A database in IndexedDB with the stores `events`, `refused`, `history` and `settings`. */
+export class Storage {
+  constructor(database) {
+    this.database = database;
+  }
+
+  static async open(name) {
+    const request = indexedDB.open(name, VERSION);
+    request.onupgradeneeded = () => {
+      const database = request.result;
+      database.createObjectStore("events", {keyPath: "number", autoIncrement: true});
+      database.createObjectStore("refused", {keyPath: "event"});
+      database.createObjectStore("history", {keyPath: ["task", "position"]});
+      database.createObjectStore("settings", {keyPath: "name"});
+    };
+    const database = await result(request);
+    database.onversionchange = () => database.close();
+    return new Storage(database);
+  }
+
+  /** Do all of `change(stores)` or nothing; done when it is on the disk. */
+  write(names, change) {
+    return new Promise((resolve, reject) => {
+      const transaction = this.database.transaction(names, "readwrite", {durability: "strict"});
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = transaction.onerror = () => reject(transaction.error);
+      change(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)])));
+    });
+  }
+
+  /** All records of a store, in the order of their keys. */
+  all(name, range = null, limit = undefined) {
+    return result(this.database.transaction(name).objectStore(name).getAll(range, limit));
+  }
+
+  /** One record, or undefined. */
+  get(name, key) {
+    return result(this.database.transaction(name).objectStore(name).get(key));
+  }
+
+  /** The number of records of a store. */
+  count(name) {
+    return result(this.database.transaction(name).objectStore(name).count());
+  }
+}

@@ -1,0 +1,16 @@
+// Verdicts in words.
+
+/** Whether a verdict has all values of a choice. */
+export function matches(choice, verdict) {
+  return Boolean(verdict) && Object.entries(choice.verdict).every(
+    ([name, value]) => JSON.stringify(verdict[name]) === JSON.stringify(value));
+}
+
+/** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. */
+export function describe(verdict, task) {
+  if (!verdict) return "none";
+  const titles = task.choices.filter((choice) => matches(choice, verdict)).map(({title}) => title);
+  const classes = "label" in task.blank ? [verdict.label].filter(Boolean) : (task.blank.labels && verdict.labels) || [];
+  if (classes.length) return [...titles, classes.join(", ")].join(": ");
+  return titles.join(", ") || JSON.stringify(verdict);
+}

@@ -1,0 +1,42 @@
+// The work page of one task.
+import {Desk} from "./desk.js";
+import {byId} from "./dom.js";
+import {PAGE} from "./grid_view.js";
+import {History} from "./history.js";
+import {prepareInstructions} from "./instructions.js";
+import {Keys} from "./keys.js";
+import {practise} from "./practice.js";
+import {Queue} from "./queue.js";
+import {get} from "./requests.js";
+import {openSession, run} from "./session.js";
+import {openDesk, viewOf} from "./workbench.js";
+
+/** The name of the task in the page's address. */
+const taskName = () => decodeURIComponent(location.pathname.split("/").at(-1));
+
+run(async () => {
+  const {storage, outbox} = await openSession();
+  const task = await get(`/api/tasks/${encodeURIComponent(taskName())}`);
+  byId("task").textContent = task.title;
+  document.title = `${task.title} · windtunnel`;
+  const instructions = prepareInstructions(task);
+  const keys = new Keys();
+  const view = viewOf(task);
+  byId("open-instructions").onclick = () => instructions.open();
+  const general = [
+    {keys: ["?"], label: "This help", run: () => keys.help()},
+    {keys: ["i"], label: "Instructions", run: () => instructions.open()},
+  ];
+
+  const seen = `seen ${task.task}`;
+  if (!(await storage.get("settings", seen)) || !task.practice.passed) {
+    byId("desk").hidden = true;
+    await instructions.open(task.practice.passed ? "Start" : "Start the practice round");
+    await storage.write(["settings"], ({settings}) => settings.put({name: seen, value: true}));
+  }
+  if (!task.practice.passed) await practise(task, {outbox, keys, view, general});
+
+  const history = await History.open(storage, task.task);
+  const desk = new Desk({task, queue: task.layout === "grid" ? new Queue(task.task, PAGE) : new Queue(task.task), history, outbox});
+  await openDesk({task, desk, view, keys, general});
+});

@@ -1,0 +1,130 @@
+// A desk on the page: panel, view, buttons and keys, for reviewers and for the second pass.
+import {announce, byId, count, element, fill} from "./dom.js";
+import {GridView} from "./grid_view.js";
+import {ImageView} from "./image_view.js";
+import {Panel} from "./panel.js";
+import {describe} from "./verdict_text.js";
+
+const AUTO_ADVANCE = "auto-advance";
+
+/** The view for the layout of a task. */
+export function viewOf(task) {
+  return task.layout === "grid" ? new GridView(byId("stage"), task) : new ImageView(byId("stage"), task.layout === "pair");
+}
+
+function showProgress(task, desk) {
+  byId("progress").textContent = `${count(desk.judged)} of ${count(task.items)} ${task.done ?? "judged"}`;
+  Object.assign(byId("progress-bar"), {max: Math.max(1, task.items), value: desk.judged});
+}
+
+function showPlace(desk) {
+  byId("place").textContent = `${count(desk.place + 1)}`;
+  byId("previous").disabled = desk.place === 0;
+  byId("undo").disabled = !desk.history.canUndo;
+  byId("redo").disabled = !desk.history.canRedo;
+}
+
+function showEnd(desk, refresh) {
+  byId("desk").hidden = true;
+  byId("end").hidden = false;
+  fill(
+    byId("end"),
+    element("div", {class: "notice success end"},
+      element("h2", {}, desk.queue.reason || "There is nothing more to judge."),
+      element("p", {}, `${count(desk.judged)} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
+      element("div", {class: "actions"},
+        element("button", {type: "button", onclick: () => desk.step(-1)}, "← Back"),
+        element("button", {type: "button", onclick: refresh}, "Look for more"),
+        element("a", {class: "button main", href: byId("home").getAttribute("href")}, byId("home").textContent))),
+  );
+  announce(desk.queue.reason || "There is nothing more to judge.");
+}
+
+/** The check box for going on after a verdict. */
+function advanceBox() {
+  const box = element("input", {type: "checkbox", id: AUTO_ADVANCE});
+  box.checked = localStorage.getItem(AUTO_ADVANCE) !== "off";
+  box.addEventListener("change", () => localStorage.setItem(AUTO_ADVANCE, box.checked ? "on" : "off"));
+  return {box, label: element("p", {}, element("label", {}, box, " Go on after a verdict"))};
+}
+
+function moveActions(desk) {
+  return [
+    {keys: ["ArrowRight"], label: "Next, without deciding", run: () => desk.step(1), repeats: true},
+    {keys: ["ArrowLeft"], label: "Back, without deciding", run: () => desk.step(-1), repeats: true},
+    {keys: ["End"], label: "First one without a verdict", run: () => desk.goToOpen()},
+    {keys: ["Home"], label: "The first one", run: () => desk.go(0)},
+  ];
+}
+
+/** Put a desk on the page and start it. `extra(item)` returns elements to show above the choices. */
+export async function openDesk({task, desk, view, keys, general, extra = () => null}) {
+  const {box, label} = advanceBox();
+  const failure = byId("failure");
+  const fails = (text) => {
+    failure.hidden = false;
+    failure.textContent = text;
+  };
+  let decisions = 0;
+
+  async function decide(verdict, {stay = false} = {}) {
+    const {item} = desk;
+    decisions += 1;
+    const own = decisions;
+    if (!view.ready) {
+      // Nobody judges what is not on the screen yet; of several keys, the last one counts.
+      announce("The image is still loading.");
+      await view.whenReady();
+      if (desk.item !== item || own !== decisions) return;
+    }
+    desk.decide(verdict);
+    announce(`${describe(verdict, task)}, kept`);
+    if (box.checked && !stay) await desk.step(1);
+    else await desk.go(desk.place);
+  }
+
+  async function travel(action) {
+    const step = await desk[action]();
+    if (step) announce(`${action === "undo" ? "Undone" : "Redone"}: ${describe(step.after, task)}`);
+    else announce(`Nothing to ${action}.`);
+  }
+
+  const undo = () => travel("undo");
+  const redo = () => travel("redo");
+  const panel = new Panel(byId("panel"), task, decide);
+  // Nothing fails silently: a verdict that this browser cannot store is not shown as saved.
+  desk.addEventListener("lost", ({detail}) => fails(`The last verdict could not be stored in this browser: ${detail.message} Reload the page and give it again.`));
+  desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
+  desk.addEventListener("shown", async () => {
+    failure.hidden = true;
+    byId("desk").hidden = false;
+    byId("end").hidden = true;
+    panel.keepFocus(() => panel.show(desk.item, desk.verdictOf(desk.item), {above: extra(desk.item), below: label}));
+    showPlace(desk);
+    showProgress(task, desk);
+    await view.show(desk);
+    byId("desk").removeAttribute("aria-busy");
+  });
+  desk.addEventListener("end", () => {
+    byId("desk").removeAttribute("aria-busy");
+    showProgress(task, desk);
+    showPlace(desk);
+    showEnd(desk, async () => {
+      await desk.queue.refresh();
+      await desk.go(desk.place);
+    });
+  });
+  byId("previous").onclick = () => desk.step(-1);
+  byId("next").onclick = () => desk.step(1);
+  byId("undo").onclick = () => undo();
+  byId("redo").onclick = () => redo();
+  keys.set("Verdicts", panel.actions);
+  keys.set("Moving", moveActions(desk));
+  keys.set("History", [
+    {keys: ["z", "Ctrl+z"], label: "Undo, as far back as you like", run: undo, repeats: true},
+    {keys: ["y", "Ctrl+y", "Ctrl+Shift+z"], label: "Redo", run: redo, repeats: true},
+  ]);
+  keys.set("View", view.actions());
+  keys.set("Page", general);
+  await desk.start();
+}

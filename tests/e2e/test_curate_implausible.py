@@ -1,0 +1,96 @@
+"""Filter models whose predictions cannot be right are reported, since every candidate seems hard to them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel import api
+from windtunnel.models import Model, load_model
+
+COUNT = 150
+DECLARED = """
+labels = ["a", "b", "c", "d", "e"]
+[geometry]
+rule = "exact"
+crop_px = 32
+"""
+# A model file: the grey level is the class, moved by a step.
+CODE = """
+import numpy as np
+
+def right():
+    return lambda images: 9 * np.eye(5, dtype=np.float32)[(images[:, 0, 0, 0] // 50) % 5]
+
+def shifted():
+    return lambda images: 9 * np.eye(5, dtype=np.float32)[(images[:, 0, 0, 0] // 50 + 1) % 5]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of images whose grey level is their class; every fifth label is wrong."""
+    for number in range(COUNT):
+        label = "abcde"[(number + (number % 5 == 0)) % 5]
+        path = tmp_path / "images" / label / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image = np.full((32, 32, 3), 50 * (number % 5) + 10, np.uint8)
+        image[number % 16, number // 16 + 1] = 0
+        Image.fromarray(image).save(path)
+    api.collect_candidates(tmp_path / "images", tmp_path / "project")
+    (tmp_path / "net.py").write_text(CODE)
+    (tmp_path / "declared.toml").write_text(DECLARED)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> Callable[[str], Model]:
+    return lambda name: load_model(f"{tmp_path / 'net.py'}:{name}", tmp_path / "declared.toml")
+
+
+def test_a_plausible_model_gives_no_warning(project: Path, declared: Callable[[str], Model]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", windtunnel.ImplausibleScores)
+        summary = api.filter_hard(project, [declared("right")]).summary
+    assert summary.warnings == () and summary.accuracies == (0.8,)
+
+
+def test_a_model_near_chance_is_reported(project: Path, declared: Callable[[str], Model]) -> None:
+    with pytest.warns(windtunnel.ImplausibleScores, match="shifted classifies .* of 150 candidates"):
+        summary = api.filter_hard(project, [declared("right"), declared("shifted")], pair_cap=0).summary
+    (text,) = summary.warnings
+    assert "shuffled labels give" in text and "windtunnel doctor MODEL DATA" in text
+
+
+def test_a_held_out_model_near_chance_is_reported(project: Path, declared: Callable[[str], Model]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", windtunnel.ImplausibleScores)
+        api.filter_hard(project, [declared("shifted")], max_true_confidence=1.0, pair_cap=0)
+    api.measure_transfer(project, [declared("right")])
+    other = declared("shifted")
+    other.fingerprint += "-again"
+    with pytest.warns(windtunnel.ImplausibleScores, match="shifted classifies"):
+        api.measure_transfer(project, [other])
+
+
+@pytest.mark.parametrize("step", ["hard", "ood"])
+def test_undeclared_preprocessing_is_one_line(
+    project: Path, tmp_path: Path, windtunnel_command: Command, step: str
+) -> None:
+    names = "fghij" if step == "ood" else "abcde"
+    (tmp_path / "net.py.toml").write_text(f"labels = {json.dumps(list(names))}\n")
+    printed = windtunnel_command(
+        "curate", step, str(project), "--filter", f"{tmp_path / 'net.py'}:right", "--workers", "1", "--json"
+    )
+    assert printed.returncode == 0, printed.stderr
+    (line,) = [line for line in printed.stderr.splitlines() if "WARNING" in line]
+    assert "preprocessing of right is not declared" in line
+    assert json.loads(printed.stdout)["summary"]["warnings"] == [line.split("WARNING")[1].strip()]

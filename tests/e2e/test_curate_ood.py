@@ -1,0 +1,150 @@
+"""Selection of out-of-distribution candidates: hierarchies of classes, confidence, and their audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from tests.e2e.test_curate_filter import CLASSES, TOML, audit
+from tests.onnx_models import write_colour_model
+from windtunnel import UserError, api
+
+# An extract of WordNet's nouns: parent and child. A dog is a canine and a domestic animal.
+IS_A = """
+n02075296 n02083346
+n02075296 n02120997
+n02083346 n02084071
+n01317541 n02084071
+n02084071 n02103406
+n02103406 n02109811
+n02109811 n02110185
+n02083346 n02114100
+n02120997 n02121620
+n02121620 n02121808
+n01317541 n02121808
+n02121808 n02124075
+n04161981 n03001627
+"""
+NAMES = {
+    "n02075296": "carnivore",
+    "n02083346": "canine",
+    "n02120997": "feline",
+    "n02084071": "dog",
+    "n01317541": "domestic animal",
+    "n02103406": "working dog",
+    "n02109811": "sled dog",
+    "n02110185": "Siberian husky",
+    "n02114100": "wolf",
+    "n02121620": "cat",
+    "n02121808": "domestic cat",
+    "n02124075": "Egyptian cat",
+    "n04161981": "seat",
+    "n03001627": "chair",
+}
+KNOWN = ["n02110185", "n02121620"]
+# What each class of candidates is to the classes that the model knows, husky and cat.
+RELATIONS = {
+    "n02084071": ("above", "n02110185"),
+    "n01317541": ("above", "n02110185"),
+    "n02124075": ("below", "n02121620"),
+}
+UNRELATED = ["n02114100", "n03001627"]
+
+
+def hierarchy_file(folder: Path, form: str) -> tuple[Path, dict[str, str]]:
+    """A hierarchy in one of its two forms, and the name that each class has in it."""
+    if form == "wordnet":
+        (folder / "is_a.txt").write_text(IS_A)
+        return folder / "is_a.txt", {wnid: wnid for wnid in NAMES}
+    pairs = [line.split() for line in IS_A.split("\n") if line]
+    rows = "".join(f"{NAMES[child]},{NAMES[parent]}\n" for parent, child in pairs)
+    (folder / "classes.csv").write_text(f"child,parent\n{rows}")
+    return folder / "classes.csv", NAMES
+
+
+def made_project(folder: Path, labels: list[str], known: list[str], each: int = 4) -> tuple[Path, Path]:
+    """A project with random images of each class, and a model of the known classes."""
+    rng = np.random.default_rng(1)
+    for label in labels:
+        for number in range(each):
+            path = folder / "images" / label / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            small = rng.integers(0, 256, (3, 4, 3), dtype=np.uint8)
+            Image.fromarray(small).resize((40, 40), Image.Resampling.BICUBIC).save(path)
+    file = write_colour_model(folder / "filter.onnx", classes=len(known))
+    file.with_name("filter.onnx.toml").write_text(TOML.replace(json.dumps(CLASSES), json.dumps(known)))
+    api.collect_candidates(folder / "images", folder / "project")
+    return folder / "project", file
+
+
+@pytest.mark.parametrize("form", ["wordnet", "csv"])
+def test_classes_above_and_below_are_dropped_by_name(
+    tmp_path: Path, windtunnel_command: Command, form: str
+) -> None:
+    hierarchy, names = hierarchy_file(tmp_path, form)
+    labels = [names[wnid] for wnid in (*RELATIONS, *UNRELATED, KNOWN[0])]
+    project, file = made_project(tmp_path, labels, [names[wnid] for wnid in KNOWN])
+    step = api.select_ood(project, [file], hierarchy=hierarchy, min_confidence=0)
+    expected = {(names[wnid], place, names[other], 4) for wnid, (place, other) in RELATIONS.items()}
+    related = step.summary.related_classes
+    assert {(row.name, row.relation, row.known, row.candidates) for row in related} == expected
+    stages = {(row["label"], row["stage"]) for row in audit(project, "ood").values()}
+    assert stages == {
+        *((names[wnid], "related") for wnid in RELATIONS),
+        *((names[wnid], "shortlisted") for wnid in UNRELATED),
+        (names[KNOWN[0]], "in_distribution"),
+    }
+    assert step.summary.unrelated == step.summary.shortlist == 8
+    reasons = {row["reason"] for row in audit(project, "ood").values() if row["stage"] == "related"}
+    assert f"'{names['n02124075']}' is below the class '{names['n02121620']}'" in reasons
+    printed = windtunnel_command(
+        "curate", "ood", str(project), "--filter", str(file), "--hierarchy", str(hierarchy), "--workers", "1"
+    )
+    assert f"{names['n02084071']} (above {names['n02110185']})" in printed.stdout
+    # Without a hierarchy nothing is known to be related.
+    assert api.select_ood(project, [file], min_confidence=0).summary.shortlist == 20
+
+
+def test_classes_without_a_place_in_the_hierarchy_are_named(tmp_path: Path) -> None:
+    project, file = made_project(tmp_path, ["wolf", "cup"], ["cat", "dog", "mug"])
+    (tmp_path / "classes.csv").write_text("child,parent\nwolf,canine\ndog,canine\ncat,feline\n")
+    with pytest.warns(windtunnel.ImplausibleScores):
+        step = api.select_ood(project, [file], hierarchy=tmp_path / "classes.csv")
+    texts = "\n".join(step.summary.warnings)
+    assert "1 class of candidates ('cup')" in texts and "1 class of the filter models ('mug')" in texts
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("parent,child\nanimal,dog\n", "first line must be child,parent"),
+        ("child,parent\ndog\n", "row 2 is 'dog'"),
+        ("child,parent\n", "has no rows"),
+        ("child,parent\ndog,animal\nanimal,dog\n", "has a circle"),
+        ("child,parent\nrose,plant\n", "none of the 2 classes of the filter models, such as 'cat'"),
+        ("", "first line must be child,parent"),
+    ],
+)
+def test_a_hierarchy_that_cannot_be_used_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    project, file = made_project(tmp_path, ["wolf"], ["cat", "dog"], each=1)
+    (tmp_path / "classes.csv").write_text(content)
+    with pytest.raises(UserError, match=message):
+        api.select_ood(project, [file], hierarchy=tmp_path / "classes.csv")
+    assert not (project / "predictions").exists()
+
+
+def test_ood_keeps_confident_predictions(tmp_path: Path) -> None:
+    project, file = made_project(tmp_path, ["wolf"], ["cat", "dog"], each=8)
+    api.select_ood(project, [file], min_confidence=0)
+    least = sorted(row["model1_confidence"][4] for row in audit(project, "ood").values())[3]
+    api.select_ood(project, [file], min_confidence=least)
+    rows = audit(project, "ood").values()
+    assert {row["stage"] for row in rows} == {"shortlisted", "unsure"}
+    for row in rows:
+        assert (row["stage"] == "shortlisted") == (row["model1_confidence"][4] >= least)

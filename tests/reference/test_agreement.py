@@ -1,0 +1,109 @@
+"""Agreement of reviewers against worked examples from the literature and other libraries.
+
+Reference values were computed with statsmodels 0.15.0 and krippendorff 0.9.0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from windtunnel.stats.agreement import (
+    cohen_kappa,
+    count_table,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
+
+# Ten items, 14 people and five categories: the worked example of Fleiss' kappa on Wikipedia.
+FOURTEEN = np.array(
+    [
+        [0, 0, 0, 0, 14],
+        [0, 2, 6, 4, 2],
+        [0, 0, 3, 5, 6],
+        [0, 3, 9, 2, 0],
+        [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0],
+        [3, 2, 6, 3, 0],
+        [2, 5, 3, 2, 2],
+        [6, 5, 2, 1, 0],
+        [0, 2, 2, 3, 7],
+    ]
+)
+# Krippendorff, "Computing Krippendorff's alpha-reliability" (2011): four people, twelve items, some missing.
+FOUR = ("123321412***", "1233224125*3", "*3332342251*", "12332441251*")
+
+
+def ratings(*people: str) -> list[dict[object, str]]:
+    """Verdicts by item; `*` is a missing one."""
+    columns = zip(*people, strict=True)
+    return [{person: value for person, value in enumerate(column) if value != "*"} for column in columns]
+
+
+def test_fleiss_kappa_of_the_worked_example() -> None:
+    kappa = fleiss_kappa(FOURTEEN)
+    assert kappa.value == pytest.approx(0.20993070442195522, abs=1e-12)
+    assert percent_agreement(FOURTEEN).value == pytest.approx(0.378, abs=5e-4)  # its mean of P_i
+    assert kappa.low < kappa.value < kappa.high
+
+
+def test_krippendorff_alpha_with_missing_verdicts() -> None:
+    counts = count_table(ratings(*FOUR))
+    alpha = krippendorff_alpha(counts)
+    assert alpha.value == pytest.approx(0.743421052631579, abs=1e-12)  # 0.743 in the paper
+    assert alpha.items == 11  # the last item has one verdict
+    assert krippendorff_alpha(FOURTEEN).value == pytest.approx(0.21557405653322692, abs=1e-12)
+
+
+def test_cohen_kappa_and_its_interval() -> None:
+    first = ["yes"] * 25 + ["no"] * 25
+    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    kappa = cohen_kappa(first * 10, second * 10)
+    assert kappa.value == pytest.approx(0.4, abs=1e-12)
+    # Statsmodels' interval is asymptotic; with 500 items both agree to about one per cent of their width.
+    assert (kappa.low, kappa.high) == pytest.approx((0.32128847, 0.47871153), abs=2e-3)
+
+
+def test_cohen_kappa_equals_scikit_learns_with_any_number_of_categories() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.choice(list("abcd"), 200)
+    second = np.where(rng.random(200) < 0.6, first, rng.choice(list("abcde"), 200))
+    kappa = cohen_kappa(first.tolist(), second.tolist())
+    assert kappa.value == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
+
+
+def test_two_people_by_hand() -> None:
+    # Four items, three agreed on: P = 3/4. Shares 5/8 and 3/8: Pe = 34/64, kappa = (3/4 - 17/32)/(15/32).
+    # Krippendorff: Do = 2/8; De = 2*5*3/(8*7); alpha = 1 - (1/4)*(56/30) = 8/15.
+    counts = count_table(ratings("aaab", "aabb"))
+    assert percent_agreement(counts).value == 0.75
+    assert fleiss_kappa(counts).value == pytest.approx(7 / 15, abs=1e-12)
+    assert krippendorff_alpha(counts).value == pytest.approx(8 / 15, abs=1e-12)
+
+
+def test_what_cannot_be_computed_is_not_a_number() -> None:
+    nothing = count_table(ratings("ab", "**"))
+    alike = count_table(ratings("aa", "aa"))
+    for measure in (percent_agreement, fleiss_kappa, krippendorff_alpha):
+        assert math.isnan(measure(nothing).value)
+        assert measure(nothing).items == 0
+    assert percent_agreement(alike).value == 1
+    assert math.isnan(fleiss_kappa(alike).value)  # chance agreement is 1 as well
+
+
+def test_intervals_cover_the_true_value() -> None:
+    # Three people who say the truth with probability 0.8, else the opposite, of balanced truths: two verdicts
+    # agree with probability 0.8^2 + 0.2^2 = 0.68, so kappa is (0.68 - 0.5) / 0.5 = 0.36.
+    rng = np.random.default_rng(7)
+    covered = 0
+    for _ in range(200):
+        truth = rng.random(120) < 0.5
+        said = truth[:, None] ^ (rng.random((120, 3)) < 0.2)
+        counts = np.stack([said.sum(axis=1), 3 - said.sum(axis=1)], axis=1)
+        kappa = fleiss_kappa(counts)
+        covered += kappa.low <= 0.36 <= kappa.high
+    assert covered >= 180  # 190 expected
