@@ -337,8 +337,8 @@ def _notes(
     ]
     if above:
         yield (
-            f"{counted(len(above), 'pair')} overlap above 1, training on one helping more against the other "
-            f"than its own training: {listed(above, MOST_LISTED)}."
+            f"{counted(len(above), 'pair overlaps', 'pairs overlap')} above 1, training on one helping more "
+            f"against the other than its own training: {listed(above, MOST_LISTED)}."
         )
     if len(accuracies.seeds) == 1:
         yield "One seed: the intervals do not include the variance between trainings."
