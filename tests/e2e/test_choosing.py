@@ -369,3 +369,61 @@ def test_the_report_of_a_study_is_in_its_folder(table: Path, windtunnel_command:
     text = page.read_text()
     assert "Whether the categories hold for other models was not checked" in text
     page.unlink()
+
+
+def test_a_study_without_categories_still_has_a_report(tmp_path: Path, windtunnel_command: Command) -> None:
+    """Two of three corruptions gain nothing from their own training."""
+    names = ("clean", "fog:3", "snow:3", "frost:3")
+    lines = ["trained_on,seed,tested_on,accuracy,images"]
+    for trained in names:
+        for tested in names:
+            share = 0.9 if tested == "clean" else 0.8 if trained == tested == "fog:3" else 0.5
+            lines.append(f"{trained},0,{tested},{share},4000")
+    table = tmp_path / "accuracies.csv"
+    table.write_text("\n".join(lines))
+    assert windtunnel_command("overlap", table, "--out", tmp_path / "study").returncode == 0
+    done = windtunnel_command("report", tmp_path / "study")
+    assert done.returncode == 0
+    assert "No categories: 1 candidate has defined overlaps" in done.stderr
+    page = (tmp_path / "study" / "report.html").read_text()
+    assert "1 of 3 corruptions have defined overlaps" in page
+    assert "undefined: the interval of its own gain" in page and "0.333 [" in page
+    assert windtunnel_command("report", tmp_path / "study", "--json").returncode == 2
+
+
+def test_a_replaced_file_is_called_so(table: Path, tmp_path: Path, windtunnel_command: Command) -> None:
+    for command, file in (("generate", "bench.csv"), ("select", "mine.toml")):
+        asked = ("benchmarks", command, table, "--categories", "2", "--each", "2", "--out", tmp_path / file)
+        assert "written" in windtunnel_command(*asked).stderr
+        again = windtunnel_command(*asked).stderr
+        assert "replaced" in again and "written" not in again
+
+
+def test_a_name_that_is_no_corruption_is_noted(tmp_path: Path) -> None:
+    lines = ["trained_on,seed,tested_on,accuracy,images"]
+    names = ("clean", "fogg:3", "snow:3")
+    lines += [f"{first},0,{second},0.5,100" for first in names for second in names]
+    (tmp_path / "accuracies.csv").write_text("\n".join(lines))
+    matrix = windtunnel.overlap_of_accuracies(tmp_path / "accuracies.csv")
+    assert matrix.notes[0].startswith("Not a corruption of windtunnel: fogg:3.")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"", "is empty"), (b"PK\x03\x04\xff\xfe", "is not a text file")]
+)
+def test_an_empty_or_binary_file_is_no_study(
+    content: bytes, said: str, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    (tmp_path / "study.csv").write_bytes(content)
+    done = windtunnel_command("categories", tmp_path / "study.csv")
+    assert done.returncode == 2 and f"study.csv {said}; give" in done.stderr
+
+
+def test_the_reason_why_stability_is_unknown_is_given(table: Path, tmp_path: Path) -> None:
+    asked = windtunnel.find_categories(table, replicates=0)
+    assert asked.no_stability == "no bootstrap replicates were asked for"
+    matrix = tmp_path / "overlap.csv"
+    matrix.write_text(windtunnel.overlap_of_accuracies(table).to_csv())
+    alone = windtunnel.find_categories(matrix, replicates=5)
+    assert alone.no_stability == "only the matrix is known, not the accuracies behind it"
+    assert windtunnel.find_categories(table, replicates=5).no_stability == ""

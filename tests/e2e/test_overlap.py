@@ -174,6 +174,15 @@ def test_seeds_are_added_to_a_study(study: Path, folder: Path, tmp_path: Path) -
     np.testing.assert_array_equal(first.accuracy[0], read_accuracies(study / "accuracies.csv").accuracy[0])
 
 
+def test_fewer_seeds_do_not_replace_a_finished_study(study: Path, folder: Path) -> None:
+    before = content(study)
+    done = forked_command(*arguments("study", seeds=1), cwd=folder)
+    assert done.returncode == 2
+    assert "--seeds is 1, but study is finished with 2 seeds" in done.stderr
+    assert "give --seeds 2 or more, or another folder" in done.stderr
+    assert content(study) == before
+
+
 def test_python_gives_the_same_matrix(study: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     counted: list[int] = []

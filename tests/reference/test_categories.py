@@ -20,7 +20,7 @@ from windtunnel.analysis.overlap.row_correlations import pair_means, row_correla
 from windtunnel.analysis.overlap.scores import OverlapMatrix
 from windtunnel.analysis.overlap.stability import stability_of
 from windtunnel.analysis.overlap.validation import validate_categories
-from windtunnel.report.overlap_advice import open_questions
+from windtunnel.report.overlap_advice import contents_sentence, open_questions, redundancy_sentence
 
 Matrix = NDArray[np.float64]
 
@@ -282,3 +282,17 @@ def test_validation_refuses_what_it_cannot_answer() -> None:
         validate_categories(np.zeros((2, 3)), ["a", "b"], list(labels), labels)
     with pytest.raises(UserError, match="two of one category and one of another are the minimum"):
         validate_categories(np.random.default_rng(0).random((5, 2)), list("abcde"), ["c0", "c2"], labels)
+
+
+def test_pairs_whose_interval_reaches_above_redundancy_are_counted() -> None:
+    """All pairs are below 0.8; the intervals of two of them end above it."""
+    values, _ = block_matrix((4, 4), noise=0.0)
+    high = np.minimum(values + 0.1, 1.0)
+    high[0, 1] = high[1, 0] = high[4, 5] = high[5, 4] = 0.9
+    scores, low, ends = (tuple(map(tuple, part.tolist())) for part in (values, values - 0.1, high))
+    advice = advice_of(analyse_categories(OverlapMatrix(tuple(names_of(8)), scores, low, ends)))
+    assert not advice.redundant and advice.perhaps_redundant == 2
+    assert "2 pairs may: the estimate is not above 0.8, but the interval reaches" in redundancy_sentence(
+        advice
+    )
+    assert "taken whole" not in contents_sentence(advice)

@@ -120,7 +120,7 @@ def test_mixed_units_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_fractions_declared_as_percentages_are_refused(wide: Path) -> None:
-    with pytest.raises(UserError, match=r"declared in per cent, but clean, fog:1, .* has no value over 1"):
+    with pytest.raises(UserError, match=r"declared in per cent, but clean, fog:1, .* have no value over 1"):
         read_tables([wide], units=["percent"])
 
 
@@ -253,7 +253,9 @@ def test_a_score_has_a_direction(tmp_path: Path) -> None:
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such table"):
         read_tables([tmp_path / "nothing.csv"])
-    with pytest.raises(UserError, match="neither a run folder nor a folder of timm's results"):
+    with pytest.raises(
+        UserError, match="neither a run folder, a folder of run folders, nor a folder of timm's results"
+    ):
         read_tables([tmp_path])
 
 

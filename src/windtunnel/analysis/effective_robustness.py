@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.model_tables.filter_models import filter_models
+from windtunnel.analysis.model_tables.missing_values import missing_note
 from windtunnel.analysis.model_tables.reading import FEWEST_MODELS
+from windtunnel.analysis.model_tables.swapped_errors import error_warnings
 from windtunnel.analysis.model_tables.table import Floats, ModelTable, Setting
 from windtunnel.analysis.predictivity.benchmarks import select_settings
 from windtunnel.analysis.shifts import Share
@@ -86,6 +88,7 @@ class EffectiveRobustness:
         is_resampled: whether the band is a bootstrap; else it is Student's.
         notes: what was left out and what limits the comparison, a sentence each.
         sources: the tables.
+        warnings: signs that the table is not what it is taken for, a sentence each.
     """
 
     clean: Setting
@@ -98,6 +101,7 @@ class EffectiveRobustness:
     is_resampled: bool
     notes: tuple[str, ...]
     sources: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The result as a JSON object."""
@@ -111,6 +115,7 @@ class EffectiveRobustness:
             "line": asdict(self.line) if self.line else None,
             "families": self.families,
             "band": "bootstrap" if self.is_resampled else "student",
+            "warnings": list(self.warnings),
             "notes": list(self.notes),
             "curve": [asdict(point) for point in self.curve],
             "models": [asdict(model) for model in self.models],
@@ -151,12 +156,18 @@ def effective_robustness(
             f"{shifted} has no clean accuracies; name their column with {option('clean', 'COLUMN')}."
         )
     complete = np.isfinite(table.column(shifted)) & np.isfinite(table.column(setting.clean))
-    filters = filter_models(table, [setting])
+    rows = table.with_models(complete)
+    filters = filter_models(rows, [setting], "Not fitted")
     has_kink = bool(pieces == 0 and setting.natural_set and filters.filtered_sets)
     used_pieces = pieces or (2 if has_kink else 1)
-    rows = table.with_models(complete)
-    fitted_models = _reference(rows, reference) & ~filters.marked[complete]
+    fitted_models = _reference(rows, reference) & ~filters.marked
     clean, accuracy = rows.column(setting.clean), rows.column(shifted)
+    if fitted_models.sum() < FEWEST_MODELS and reference:
+        raise UserError(
+            f"{option('reference')} leaves {counted(int(fitted_models.sum()), 'model')} to fit, with both "
+            f"accuracies and without networks that filtered {shifted}; a fit needs at least {FEWEST_MODELS}. "
+            "Give a wider pattern."
+        )
     if fitted_models.sum() < FEWEST_MODELS:
         raise UserError(_why_no_fit(setting, int(fitted_models.sum()), 1, None))
     fit = fit_accuracies(
@@ -190,9 +201,7 @@ def effective_robustness(
             f"{counted(fit.n, 'model')} are too few for a bootstrap: the band of the fit is Student's, for "
             "normal residuals."
         )
-    missing = int((~complete & ~filters.marked).sum())
-    if missing:
-        notes.append(f"{counted(missing, 'model')} without one of the two accuracies left out.")
+    notes += missing_note(table, ~complete, [setting.clean, shifted])
     if fit.left_out:
         notes.append(f"{counted(fit.left_out, 'model')} at 0 or 100 % left out of the fit.")
     if fit.at_search_limit and fit.breakpoint is not None:
@@ -209,7 +218,7 @@ def effective_robustness(
         fit,
         band,
         fitted_models,
-        filters.marked[complete],
+        filters.marked,
         families,
     )
     return EffectiveRobustness(
@@ -225,6 +234,7 @@ def effective_robustness(
         is_resampled,
         tuple(notes),
         table.sources,
+        error_warnings(rows, [setting]),
     )
 
 
@@ -357,11 +367,15 @@ def _why_no_fit(setting: Setting, models: int, pieces: int, breakpoint: float | 
             f"{option('breakpoint', str(breakpoint))} has fewer than two models on one side; give a clean "
             "accuracy between those of the models, as a fraction, or leave it out."
         )
-    needed = f"{FEWEST_MODELS} models" if pieces == 1 else "9 models for two pieces"
-    return (
-        f"{counted(models, 'model')} with accuracies between 0 and 1 on {setting.name} and its clean images; "
-        f"a fit needs at least {needed} that differ in both."
+    given = (
+        f"{counted(models, 'model')} with accuracies between 0 and 1 on {setting.name} and its clean images"
     )
+    if pieces == 2:
+        return (
+            f"{given}; a fit of two pieces needs at least 9 that differ in both. Fit one line with "
+            f"{option('pieces', 1)}."
+        )
+    return f"{given}; a fit needs at least {FEWEST_MODELS} that differ in both."
 
 
 def _setting_notes(shifted: Setting, clean: Setting, pieces: int, has_kink: bool) -> list[str]:

@@ -117,7 +117,9 @@ def read_table(path: str | Path) -> PublicTable:
                     )
                 rows[key] = result
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file: {error}.") from error
+        raise UserError(
+            f"{path} is not a CSV file, or not in UTF-8; give a table of text separated by commas."
+        ) from error
     if not rows:
         raise UserError(f"{path} has no results; give a table with a row for each model.")
     if max(result.top1 for result in rows.values()) <= 0.01:

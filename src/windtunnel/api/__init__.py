@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from windtunnel.api.choosing import find_categories as find_categories
     from windtunnel.api.choosing import generate_benchmarks as generate_benchmarks
     from windtunnel.api.choosing import select_benchmark as select_benchmark
+    from windtunnel.api.choosing import write_matrix_page as write_matrix_page
     from windtunnel.api.choosing import write_study_page as write_study_page
     from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
     from windtunnel.api.comparing import compare as compare
@@ -166,6 +167,7 @@ _NAMES = {
         "find_categories",
         "generate_benchmarks",
         "select_benchmark",
+        "write_matrix_page",
         "write_study_page",
     ),
     "windtunnel.api.comparing": ("SLICE_MINIMUM", "compare", "gate", "omitted_slices", "slices"),

@@ -28,6 +28,7 @@ from windtunnel.analysis.overlap.validation import Validation, validate_categori
 from windtunnel.api.overlap_sources import Source, read_overlaps, source_name
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.progress import Progress, silent
+from windtunnel.report.overlap_matrix import write_overlap_matrix
 from windtunnel.report.overlap_study import write_overlap_study
 from windtunnel.runs import Run
 
@@ -80,7 +81,7 @@ def find_categories(
     if validate:
         tables = [each.scoring if isinstance(each, Run) else each for each in validate]
         analysis = replace(analysis, validation=_validation(analysis, read_tables(tables, units=unit), seed))
-    return with_stability(analysis, overlaps.replicates, progress)
+    return with_stability(analysis, overlaps.replicates, progress) if replicates else analysis
 
 
 def _validation(analysis: CategoryAnalysis, table: ModelTable, seed: int) -> Validation:
@@ -104,6 +105,17 @@ def write_study_page(analysis: CategoryAnalysis, study: Source, file: str | Loca
         file: the page to write.
     """
     return write_overlap_study(analysis, source_name(study), location_of(file))
+
+
+def write_matrix_page(study: Source, reason: str, file: str | Location) -> Location:
+    """Write the HTML page of a study without categories: own gains, overlaps, and what is undefined.
+
+    Args:
+        study: a study, as `find_categories` takes it.
+        reason: why it has no categories.
+        file: the page to write.
+    """
+    return write_overlap_matrix(read_overlaps(study, 0).matrix, source_name(study), reason, location_of(file))
 
 
 def generate_benchmarks(

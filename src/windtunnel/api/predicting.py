@@ -147,6 +147,12 @@ def _table(
     excluded: Sequence[str],
 ) -> ModelTable:
     """The table of all sources, without excluded models."""
+    for source in sources:
+        if not isinstance(source, Run | str | Path):
+            raise UserError(
+                f"A table is given as {type(source).__name__}; give each run, folder or CSV file as an "
+                "argument of its own, or a list of them as *tables."
+            )
     table = read_tables(
         [source.scoring if isinstance(source, Run) else source for source in sources],
         units=units,

@@ -79,6 +79,7 @@ def generate_command(study: str, out: str | None, as_json: bool, **options: Any)
     generated = api.generate_benchmarks(study, **options)
     if as_json:
         print_json(generated.to_json())
+    written = _written(out)
     if out:
         Path(out).write_text(generated.to_csv(), encoding="utf-8")
     elif not as_json:
@@ -98,9 +99,7 @@ def generate_command(study: str, out: str | None, as_json: bool, **options: Any)
         lines.append(
             ("note", f"{ended} before {options['substitutions']} substitutions; no other is allowed")
         )
-    if out:
-        lines.append(("written", out))
-    print_lines(Console(stderr=True), lines)
+    print_lines(Console(stderr=True), [*lines, *written])
 
 
 @command.command("select", short_help="Write a suite whose corruptions of one category overlap least.")
@@ -133,11 +132,19 @@ def select_command(study: str, out: str | None, as_json: bool, **options: Any) -
         selected = api.select_benchmark(study, progress=bar, **options)
     if as_json:
         print_json(selected.to_json())
+    written = _written(out)
     if out:
         Path(out).write_text(selected.suite_text(Path(out).stem), encoding="utf-8")
     elif not as_json:
         click.echo(selected.suite_text("selected"), nl=False)
-    print_lines(Console(stderr=True), [*_selection_lines(selected), *([("written", out)] if out else [])])
+    print_lines(Console(stderr=True), [*_selection_lines(selected), *written])
+
+
+def _written(out: str | None) -> list[tuple[str, str]]:
+    """The line that names the file, before it is written: whether it replaces another."""
+    if out is None:
+        return []
+    return [("replaced" if Path(out).exists() else "written", out)]
 
 
 def _selection_lines(selected: api.SelectedBenchmark) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ def command(tables: tuple[str, ...], as_json: bool, as_csv: bool, **options: Any
     Examples:
       windtunnel effective-robustness timm-results --shifted imagenet-a
       windtunnel effective-robustness accuracies.csv --clean val --shifted night --axis probit
-      windtunnel effective-robustness videos.csv --clean pm-0 --shifted pm-10
+      windtunnel effective-robustness videos.csv --unit percent --clean pm-0 --shifted pm-10
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")

@@ -22,8 +22,15 @@ def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     for column in columns:
         table.add_column(column, no_wrap=column == "name")
     for row in rows:
-        table.add_row(*(str(row[name]) for name in columns))
+        table.add_row(*(_cell(name, row[name]) for name in columns))
     console.print(table)
+
+
+def _cell(column: str, value: Any) -> str:
+    """A value in words: yes or no, and `none` for a corruption without severities."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if column == "severities" and not value else str(value)
 
 
 def _show_metrics(console: Console, _kind: str, rows: list[dict[str, Any]]) -> None:

@@ -130,14 +130,23 @@ def command(
 
 
 def _study(study: str, out: str | None, as_json: bool, as_csv: bool) -> None:
-    with Bar(Console(stderr=True), "clustering replicates") as bar:
-        analysis = api.find_categories(study, progress=bar)
+    page = out or location_of(study) / "report.html"
+    try:
+        with Bar(Console(stderr=True), "clustering replicates") as bar:
+            analysis = api.find_categories(study, progress=bar)
+    except UserError as error:
+        if as_json or as_csv:
+            raise
+        # A study that cannot be read is refused here as well.
+        click.echo(str(api.write_matrix_page(study, str(error), page)))
+        click.echo(f"No categories: {error}", err=True)
+        return
     if as_json:
         print_json(study_document(analysis))
     elif as_csv:
         click.echo(csv_text(CATEGORY_COLUMNS, category_rows(analysis)), nl=False)
     else:
-        click.echo(str(api.write_study_page(analysis, study, out or location_of(study) / "report.html")))
+        click.echo(str(api.write_study_page(analysis, study, page)))
 
 
 def _several(several: api.Several, out: Location, as_json: bool, as_csv: bool, as_markdown: bool) -> None:

@@ -39,7 +39,7 @@ class OverlapOptions(Options):
         default=None, help="Another number of epochs than the protocol's.", minimum=1
     )
     seeds: int = option_field(
-        default=3, help="Number of trainings per candidate; more can be added later.", minimum=1
+        default=3, help="Number of trainings per candidate; more can be added later, not fewer.", minimum=1
     )
     ratio: str = option_field(
         default=RATIOS[0],

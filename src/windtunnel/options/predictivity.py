@@ -71,7 +71,11 @@ class EffectiveRobustnessOptions(Options):
         "default: every natural set.",
         metavar="COLUMN",
     )
-    clean: str | None = same_field(PredictivityOptions, "clean")
+    clean: str | None = option_field(
+        default=None,
+        help="The column of clean accuracies; default: recognised by its name.",
+        metavar="COLUMN",
+    )
     axis: str = option_field(default="logit", help="The scale of both accuracies.", choices=AXES)
     pieces: int = option_field(
         default=0,

@@ -57,7 +57,7 @@ def category_lines(analysis: CategoryAnalysis) -> list[tuple[str, str]]:
         lines.append((f"category {category}", f"{', '.join(members)}{kept}"))
     lines += [("left out", f"{name}: {reason}") for name, reason in analysis.left_out.items()]
     lines.append(("stability", stability_text(analysis)))
-    lines.append(("hierarchy", f"{METHOD}: agreement {_decimal(analysis.hierarchy_agreement)}"))
+    lines.append(("hierarchy", f"{METHOD}: {_agreement(analysis.hierarchy_agreement)}"))
     lines += [("variant", variant_text(variant)) for variant in analysis.variants]
     if analysis.validation:
         lines += validation_lines(analysis.validation)
@@ -79,15 +79,16 @@ def stability_text(analysis: CategoryAnalysis) -> str:
     """The agreement of bootstrap replicates with the categories."""
     stability = analysis.stability
     if stability is None:
-        return "unknown: only the matrix is known, or no replicates were asked for"
+        return f"unknown: {analysis.no_stability}"
     chosen = ", ".join(
         f"{k or 'none'}: {100 * count / sum(stability.k_counts.values()):.0f} %"
         for k, count in stability.k_counts.items()
     )
     return (
-        f"adjusted Rand index {stability.agreement:.2f} [{stability.agreement_low:.2f}, "
-        f"{stability.agreement_high:.2f}] over {counted(stability.replicates, 'replicate')}; number of "
-        f"categories by the rule: {chosen}"
+        f"median adjusted Rand index {stability.agreement:.2f} of "
+        f"{counted(stability.replicates, 'bootstrap replicate')} with the result (middle 95 %: "
+        f"{stability.agreement_low:.2f} to {stability.agreement_high:.2f}); number of categories by the "
+        f"rule: {chosen}"
     )
 
 
@@ -97,8 +98,12 @@ def variant_text(variant: Variant) -> str:
         return f"{variant.name}: no number of categories reaches the threshold"
     return (
         f"{variant.name}: {counted(variant.k, 'category', 'categories')}, mean r within "
-        f"{_decimal(variant.within)}, agreement {_decimal(variant.agreement)}"
+        f"{_decimal(variant.within)}, {_agreement(variant.agreement)}"
     )
+
+
+def _agreement(index: float | None) -> str:
+    return f"adjusted Rand index {_decimal(index) or 'undefined'} with the categories of K-means"
 
 
 def validation_lines(validation: Validation) -> list[tuple[str, str]]:

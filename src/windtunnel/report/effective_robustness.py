@@ -48,7 +48,7 @@ def fit_content(result: EffectiveRobustness) -> dict[str, Any]:
         "rows": model_rows(shown_models(result)),
         "shown": len(shown_models(result)),
         "models": len(result.models),
-        "notes": result.notes,
+        "notes": (*result.warnings, *result.notes),
     }
 
 
@@ -84,6 +84,7 @@ def lines_of(result: EffectiveRobustness) -> list[tuple[str, str]]:
     return [
         ("shifted", f"{result.shifted.name}   clean {result.clean.name}   classes {result.shifted.classes}"),
         ("fit", f"{fit_text(result)}; {band}"),
+        *(("warning", warning) for warning in result.warnings),
         ("answer", summary(result)),
         *(("note", note) for note in result.notes),
     ]

@@ -19,7 +19,7 @@ def recommended_table(advice: Advice) -> list[list[str]]:
             ", ".join(each.chosen),
             "" if each.overlap is None else f"{each.overlap:.2f}",
             "" if each.category_overlap is None else f"{each.category_overlap:.2f}",
-            str(each.size),
+            f"{each.size} (all)" if len(each.chosen) == each.size else str(each.size),
         ]
         for each in advice.recommended
     ]
@@ -35,8 +35,16 @@ def contents_sentence(advice: Advice) -> str:
     ]
     sentence = (
         f"Take the {total} corruptions of the table below: of each of the "
-        f"{counted(len(advice.recommended), 'category', 'categories')}, those that overlap least."
+        f"{counted(len(advice.recommended), 'category', 'categories')}, up to {EACH} that overlap least, as "
+        "many as in the paper's benchmark."
     )
+    whole = [str(each.category) for each in advice.recommended if len(each.chosen) == each.size]
+    if whole:
+        are = "Category" if len(whole) == 1 else "Categories"
+        sentence += (
+            f" {are} {', '.join(whole)} {'is' if len(whole) == 1 else 'are'} taken whole: with {EACH} or "
+            "fewer corruptions there is nothing to choose."
+        )
     if any(len(each.chosen) < min(EACH, each.size) for each in advice.recommended):
         sentence += f" A category gives fewer than {EACH} if more would be redundant."
     if pairs:
@@ -48,8 +56,15 @@ def contents_sentence(advice: Advice) -> str:
 def redundancy_sentence(advice: Advice) -> str:
     """How many pairs measure nearly the same, and how many of them surely."""
     count = len(advice.redundant)
+    perhaps = (
+        f" {counted(advice.perhaps_redundant, 'further pair')} may: the estimate is not above "
+        f"{REDUNDANT:g}, but the interval reaches above it."
+        if advice.perhaps_redundant
+        else ""
+    )
     if not count:
-        return f"No two corruptions overlap by more than {REDUNDANT:g}: none is redundant by that measure."
+        text = f"No two corruptions overlap by more than {REDUNDANT:g} by their estimates."
+        return text + (perhaps.replace("further ", "") or " None is redundant by that measure.")
     overlap = "overlaps" if count == 1 else "overlap"
     sentence = (
         f"{counted(count, 'pair')} {overlap} by more than {REDUNDANT:g}; one corruption of each is nearly "
@@ -58,7 +73,7 @@ def redundancy_sentence(advice: Advice) -> str:
     if any(pair.low is not None for pair in advice.redundant):
         sure = sum(pair.low is not None and pair.low > REDUNDANT for pair in advice.redundant)
         sentence += f" The whole interval is above {REDUNDANT:g} for {sure} of {count}."
-    return sentence
+    return sentence + perhaps
 
 
 def redundancy_table(advice: Advice) -> list[list[str]]:
@@ -110,7 +125,7 @@ def _width_sentences(advice: Advice) -> list[str]:
     if not advice.pairs:
         return ["The matrix has no intervals, so that no overlap can be called certain."]
     if not advice.wide:
-        return [f"All {advice.pairs:,} pairs have an interval of at most {WIDE:g}."]
+        return [f"No pair of {advice.pairs:,} has an interval wider than {WIDE:g}."]
     return [
         f"{advice.wide:,} of {advice.pairs:,} pairs have an interval wider than {WIDE:g}: whether they "
         "overlap little or much cannot be told. More seeds make intervals narrower."
@@ -120,7 +135,7 @@ def _width_sentences(advice: Advice) -> list[str]:
 def _stability_sentences(analysis: CategoryAnalysis) -> list[str]:
     stability = analysis.stability
     if stability is None:
-        return ["How stable the categories are is unknown, because there are no bootstrap replicates."]
+        return [f"How stable the categories are is unknown: {analysis.no_stability}."]
     total = sum(stability.k_counts.values())
     chosen = {k: count / total for k, count in stability.k_counts.items() if count / total >= 0.05}
     numbers = listed([f"{k or 'no number'} in {100 * share:.0f} %" for k, share in chosen.items()])

@@ -9,9 +9,14 @@ from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.report.figures import COLOURS
 
 CELL_PX = 20
-PHONE_CELL_PX = 15
-# Room for the colour bar, the axis title and the names below the map.
-MARGIN_PX = 190
+PHONE_CELL_PX = 20
+# A map of few corruptions has taller cells, up to this, so that all of them together have this height.
+TALLEST_CELL_PX = 56
+MAP_PX = 440
+# Room for the colour bar, and for a character of the names below the map.
+COLOUR_BAR_PX = 90
+CHARACTER_PX = 7
+PHONE_FONT_PX = 11
 LINE = {"color": "#ffffff", "width": 2}
 
 
@@ -75,7 +80,9 @@ def _category_map(
             "range": [-0.5, count - 0.5], "ticks": ""}  # fmt: skip
     x_axis = {**axis, "tickangle": -90, "title": {"text": ""}}
     y_axis = {**axis, "range": [count - 0.5, -0.5]}
-    small = {"tickfont": {"size": 9}}
+    small = {"tickfont": {"size": PHONE_FONT_PX}}
+    cell_px = max(CELL_PX, min(TALLEST_CELL_PX, MAP_PX // count))
+    names_px = CHARACTER_PX * max(map(len, shown))
     return {
         "data": [
             {
@@ -93,7 +100,7 @@ def _category_map(
         "layout": {
             "xaxis": x_axis,
             "yaxis": y_axis,
-            "height": MARGIN_PX + CELL_PX * count,
+            "height": COLOUR_BAR_PX + names_px + cell_px * count,
             # The number of the category, at the right of its rows.
             "annotations": [
                 {"xref": "paper", "x": 1, "xanchor": "left", "y": middle, "text": f" {number}",
@@ -113,7 +120,7 @@ def _category_map(
         "phone": {
             "xaxis": {**x_axis, "showticklabels": False},
             "yaxis": {**y_axis, **small},
-            "height": 100 + PHONE_CELL_PX * count,
+            "height": COLOUR_BAR_PX + 80 + max(PHONE_CELL_PX, cell_px // 2) * count,
         },
     }  # fmt: skip
 
@@ -172,7 +179,7 @@ def dendrogram_figure(analysis: CategoryAnalysis) -> dict[str, Any]:
             "height": 140 + CELL_PX * len(shown),
         },
         "phone": {
-            "yaxis": {**axis, "tickfont": {"size": 9}},
+            "yaxis": {**axis, "tickfont": {"size": PHONE_FONT_PX}},
             "height": 200 + PHONE_CELL_PX * len(shown),
         },
     }

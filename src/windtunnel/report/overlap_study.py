@@ -8,7 +8,6 @@ from windtunnel.analysis.overlap.advice import advice_of
 from windtunnel.analysis.overlap.category_analysis import CategoryAnalysis
 from windtunnel.analysis.overlap.hierarchy import METHOD
 from windtunnel.core.locations import Location
-from windtunnel.core.wording import counted
 from windtunnel.report.category_tables import (
     MEMBER_HEADER,
     TRIAL_HEADER,
@@ -32,6 +31,7 @@ from windtunnel.report.overlap_advice import (
     redundancy_table,
 )
 from windtunnel.report.overlap_figures import dendrogram_figure, overlap_map, together_map
+from windtunnel.report.overlap_matrix import study_facts
 from windtunnel.report.page import render_page
 from windtunnel.store.atomic_files import write_whole
 
@@ -45,16 +45,11 @@ def render_overlap_study(analysis: CategoryAnalysis, name: str) -> str:
     figures = {"overlaps": overlap_map(analysis), "dendrogram": dendrogram_figure(analysis)}
     if analysis.stability is not None:
         figures["together"] = together_map(analysis)
-    facts = [counted(len(matrix.candidates), "corruption")]
-    if matrix.seeds:
-        facts += [counted(len(matrix.seeds), "seed"), counted(matrix.images, "test image")]
-    if matrix.ratio:
-        facts.append(f"ratio {matrix.ratio}")
     return render_page(
         "overlap_study.html.j2",
         figures,
         name=name,
-        facts=", ".join(facts),
+        facts=study_facts(matrix),
         notes=category_notes(analysis),
         contents=contents_sentence(advice),
         recommended=(RECOMMENDED_HEADER, recommended_table(advice)),

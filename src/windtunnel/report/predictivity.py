@@ -50,7 +50,7 @@ def predictivity_page(found: Predictivity, fits: Sequence[EffectiveRobustness] =
         facts=[line for line in summary_lines(found) if line[0] in ("models", "clean")],
         answers=answers(found),
         sources=found.table.sources,
-        notes=found.notes,
+        notes=(*found.warnings, *found.notes),
         header=pair_header(found.pairs),
         text_columns=2 if PREDICTED_BY in pair_header(found.pairs) else 1,
         rows=[[_unbroken(cell) for cell in row] for row in pair_rows(found.pairs)],
@@ -109,14 +109,20 @@ def pair_figure(found: Predictivity, pair: Pair, x: Vector, y: Vector) -> dict[s
         "text": list(found.table.models),
         "marker": marker,
         "hovertemplate": "%{text}<br>%{x:.1f}, %{y:.1f}<extra></extra>",
+        "showlegend": False,
     }
+    # In the legend, the colour of the first model would be that of all.
+    key = {
+        "type": "scatter", "mode": "markers", "name": points["name"], "x": [None], "y": [None],
+        "marker": {"size": 9, "color": COLOURS[7] if clean is not None else COLOURS[0]}, "hoverinfo": "skip",
+    }  # fmt: skip
     names = (pair.predictor, pair.target)
     titles = [
         f"{_short(name)}: {vector.kind}, {scale[vector.kind]}" if vector.kind != "score" else _short(name)
         for name, vector in zip(names, (x, y), strict=True)
     ]
     return {
-        "data": [points, *traces],
+        "data": [points, key, *traces],
         "layout": {
             "xaxis": {"title": {"text": titles[0]}},
             "yaxis": {"title": {"text": titles[1]}},

@@ -82,12 +82,17 @@ def _family_text(pair: Pair) -> str:
     if pair.r is None:
         return "undefined"
     if pair.family_low is None or pair.family_high is None:
-        return "one family only"
+        return "one family only" if pair.families == 1 else "too few models without a family"
     ends = [f"{end:.2f}" for end in (pair.family_low, pair.family_high)]
     # The family that changes r most gives the end that is farther from r.
     farther = 0 if pair.r - pair.family_low > pair.family_high - pair.r else 1
     ends[farther] += f" (without {pair.family_left_out})"
-    return " to ".join(ends)
+    tried = (
+        f" ({pair.families_left_out} of {pair.families} families)"
+        if pair.families_left_out < pair.families
+        else ""
+    )
+    return " to ".join(ends) + tried
 
 
 def summary_lines(found: Predictivity) -> list[tuple[str, str]]:
@@ -103,6 +108,7 @@ def summary_lines(found: Predictivity) -> list[tuple[str, str]]:
             None: "the number of images is unknown, so it is not known whether they are comparable",
         }[found.clean_comparable]
         lines.append(("clean", f"{found.clean[0]}, {low:.1f} to {high:.1f} %; {overlap}"))
+    lines += [("warning", text) for text in found.warnings]
     lines += [("answer", text) for text in answers(found)]
     return lines
 

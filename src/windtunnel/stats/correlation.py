@@ -17,6 +17,10 @@ from windtunnel.stats.intervals import CONFIDENCE, Groups, unit_count
 
 Floats = NDArray[np.float64]
 
+# Significant digits of ranked values: values that differ by rounding alone are equal.
+RANKED_DIGITS = 10
+# Permuted correlations that differ from the observed one by less are equal to it.
+SAME_CORRELATION = 1e-9
 # Variation below this share of a vector's size is rounding.
 ROUNDING = 1e-12
 # Correlations are kept this far from -1 and 1 before Fisher's transformation.
@@ -43,8 +47,19 @@ def pearson(x: Floats, y: Floats) -> Correlation | None:
 
 
 def spearman(x: Floats, y: Floats) -> Correlation | None:
-    """Spearman's rank correlation: Pearson's of the ranks, ties at their mean rank."""
-    return pearson(average_ranks(x), average_ranks(y))
+    """Spearman's rank correlation: Pearson's of the ranks, ties at their mean rank.
+
+    Values that differ by rounding alone, such as 0.9 - 0.6 and 0.8 - 0.5, are ties.
+    """
+    return pearson(average_ranks(_without_rounding(x)), average_ranks(_without_rounding(y)))
+
+
+def _without_rounding(values: Floats) -> Floats:
+    """The values with as many digits as can be trusted after a few operations."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not 0 < largest < np.inf:
+        return values
+    return np.asarray(np.round(values / largest, RANKED_DIGITS), np.float64)
 
 
 def average_ranks(values: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from windtunnel.analysis.overlap.accuracies import Accuracies
-from windtunnel.analysis.overlap.scores import OverlapMatrix, Ratio, overlap_matrix
+from windtunnel.analysis.overlap.scores import OverlapMatrix, Ratio, overlap_matrix, read_overlap
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.store.atomic_files import refuse_unwritable, write_whole
@@ -29,6 +29,14 @@ def write_overlaps(accuracies: Accuracies, folder: Path, ratio: Ratio) -> Overla
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return matrix
+
+
+def finished_seeds(folder: Path) -> tuple[int, ...]:
+    """The seeds of the matrix in a folder; () if there is none that can be read."""
+    try:
+        return read_overlap(folder / JSON_FILE).seeds
+    except UserError:
+        return ()
 
 
 def refuse_other_files(folder: Path) -> None:

@@ -22,6 +22,7 @@ from windtunnel.analysis.overlap.scores import OverlapMatrix, Ratio
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import RecordError, read_record
 from windtunnel.core.registry import included_files
@@ -40,7 +41,7 @@ from windtunnel.studies.condition_images import (
 )
 from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.model_training import ModelItem, ModelTraining
-from windtunnel.studies.overlap_files import write_overlaps
+from windtunnel.studies.overlap_files import finished_seeds, write_overlaps
 from windtunnel.studies.protocols import Protocol
 from windtunnel.studies.records import STUDY, StudyRecipe
 
@@ -160,6 +161,12 @@ class OverlapStudy:
             raise UserError(
                 f"{self.folder} contains another study (different "
                 f"{listed([STUDY.parts[part] for part in changed])}); give another folder."
+            )
+        if len(finished := finished_seeds(self.folder)) > len(self.seeds):
+            raise UserError(
+                f"{option('seeds')} is {len(self.seeds)}, but {self.folder} is finished with "
+                f"{counted(len(finished), 'seed')}, and its result would be replaced by one of fewer models; "
+                f"give {option('seeds', len(finished))} or more, or another folder."
             )
 
     def accuracies(self) -> Accuracies:

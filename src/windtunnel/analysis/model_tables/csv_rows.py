@@ -27,7 +27,9 @@ def csv_rows(path: Path) -> list[list[str]]:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = [[cell.strip() for cell in row] for row in csv.reader(stream)]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is not a CSV file: {error}.") from error
+        raise UserError(
+            f"{path} is not a CSV file, or not in UTF-8; give a table of text separated by commas."
+        ) from error
     if not rows or not any(rows[0]):
         raise UserError(
             f"{path} has no header; a table has a line of column names and a line for each model."

@@ -32,10 +32,13 @@ class FilterModels:
     notes: tuple[str, ...]
 
 
-def filter_models(table: ModelTable, settings: Sequence[Setting]) -> FilterModels:
+def filter_models(
+    table: ModelTable, settings: Sequence[Setting], consequence: str = "Left out"
+) -> FilterModels:
     """Mark the models that filtered the natural sets among some settings.
 
     Other weights of the same architecture count too: images were selected because it misclassifies them.
+    Notes begin with the consequence.
     """
     marked = np.zeros(len(table.models), bool)
     naturals = map(_natural_set, settings)
@@ -47,7 +50,7 @@ def filter_models(table: ModelTable, settings: Sequence[Setting]) -> FilterModel
         names = [model for model, found in zip(table.models, is_filter, strict=True) if found]
         if names:
             notes.append(
-                f"Left out because {natural.title} was filtered by {listed(natural.filtered_by)}, "
+                f"{consequence} because {natural.title} was filtered by {listed(natural.filtered_by)}, "
                 f"{counted(len(names), 'model')}: {listed(names, NAMED)}."
             )
     return FilterModels(marked, tuple(natural.title for natural in sets.values()), tuple(notes))

@@ -74,6 +74,12 @@ def read_tables(
     for name in (text.rpartition("=")[0] for text in units if "=" in text):
         table.setting(name)
     absent = [name for name in directions if not {name, metric_named(name)} & set(table.names)]
+    if absent and metric_of(metric_named(absent[0])):
+        raise UserError(
+            f"{option('scores', [absent[0]])} is a metric of runs, and "
+            + ("none of these runs has it; " if runs else "no run is given; ")
+            + f"give run folders with it, or name a column as in {option('scores', ['COLUMN:lower'])}."
+        )
     if absent:
         raise unknown_name("score", absent[0], {*table.names, *METRICS.names()})
     if len(table.models) < FEWEST_MODELS:

@@ -12,6 +12,8 @@ from windtunnel.core.option_names import option
 from windtunnel.core.wording import listed
 
 UNITS = ("fraction", "percent")
+# Decimals of fractions that were percentages.
+DECIMALS = 12
 # Column names in one message.
 NAMED = 4
 
@@ -32,15 +34,18 @@ def as_fractions(
     """
     unit, own = _declared(declared, columns)
     unit = unit or usual
-    for name, column in columns.items():
-        low, high = (
-            (float(np.nanmin(column)), float(np.nanmax(column))) if np.isfinite(column).any() else (0, 0)
+    impossible = {
+        name: column for name, column in columns.items() if _smallest(column) < 0 or _largest(column) > 100
+    }
+    if impossible:
+        name, column = next(iter(impossible.items()))
+        others = listed(list(impossible)[1:], NAMED)
+        more = f", and so have {others}" if len(impossible) > 1 else ""
+        ignored = " ".join(option("ignore", [each]) for each in list(impossible)[:NAMED])
+        raise UserError(
+            f"{source}: column '{name}' has values from {_smallest(column):g} to {_largest(column):g}, which "
+            f"are no accuracies{more}; leave {'it' if len(impossible) == 1 else 'them'} out with {ignored}."
         )
-        if low < 0 or high > 100:
-            raise UserError(
-                f"{source}: column '{name}' has values from {low:g} to {high:g}, which are no accuracies; "
-                f"leave it out with {option('ignore', [name])}."
-            )
     over_one = [name for name, column in columns.items() if name not in own and _largest(column) > 1]
     rest = [name for name in columns if name not in own and name not in over_one]
     for name in (name for name, asked in own.items() if asked == "fraction" and _largest(columns[name]) > 1):
@@ -61,12 +66,20 @@ def as_fractions(
             f"if all columns are in per cent, add {option('unit', ['percent'])}."
         )
     if rest and unit == "percent":
+        has = "has" if len(rest) == 1 else "have"
         raise UserError(
-            f"{source} is declared in per cent, but {listed(rest, NAMED)} has no value over 1. These are "
+            f"{source} is declared in per cent, but {listed(rest, NAMED)} {has} no value over 1. These are "
             f"fractions: leave out {option('unit', ['percent'])}."
         )
     units = {name: own.get(name, "percent" if name in over_one else "fraction") for name in columns}
-    return {name: column / (100 if units[name] == "percent" else 1) for name, column in columns.items()}
+    return {
+        name: _of_percent(column) if units[name] == "percent" else column for name, column in columns.items()
+    }
+
+
+def _of_percent(column: Floats) -> Floats:
+    """Percentages as fractions without rounding errors: 57.3 gives 0.573, which 57.3 / 100 does not."""
+    return np.round(column / 100, DECIMALS)
 
 
 def _declared(declared: Sequence[str], columns: Mapping[str, Floats]) -> tuple[str, dict[str, str]]:
@@ -106,9 +119,14 @@ def _advice(over_one: Sequence[str], rest: Sequence[str], unit: str) -> str:
         wanted = ["percent", *(f"{name}=fraction" for name in rest)]
         instead = ""
     units = " ".join(option("unit", [text]) for text in wanted[: NAMED + 1])
+    ignored = " ".join(option("ignore", [name]) for name in fewer[:NAMED])
     more = " and so on" if len(wanted) > NAMED + 1 else ""
-    return f"Declare {units}{more}{instead}, or leave columns out with {option('ignore', [fewer[0]])}."
+    return f"Declare {units}{more}{instead}, or leave columns out with {ignored}."
 
 
 def _largest(column: Floats) -> float:
     return float(np.nanmax(column)) if np.isfinite(column).any() else 0.0
+
+
+def _smallest(column: Floats) -> float:
+    return float(np.nanmin(column)) if np.isfinite(column).any() else 0.0

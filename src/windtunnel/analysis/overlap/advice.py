@@ -85,6 +85,7 @@ class Advice:
         redundant: pairs that overlap more than 0.8, the largest overlap first.
         uncovered: candidates that overlap no other by 0.2, each with the one that it overlaps most.
         unstable: candidates whose category is uncertain.
+        perhaps_redundant: number of other pairs whose interval reaches above 0.8.
         wide: number of pairs with an interval wider than 0.5.
         pairs: number of pairs with an interval.
     """
@@ -93,6 +94,7 @@ class Advice:
     redundant: tuple[Pair, ...]
     uncovered: tuple[Pair, ...]
     unstable: tuple[UnstableMember, ...]
+    perhaps_redundant: int
     wide: int
     pairs: int
 
@@ -117,6 +119,7 @@ def advice_of(analysis: CategoryAnalysis, each: int = EACH) -> Advice:
         tuple(redundant),
         tuple(pair for pair in nearest if pair.overlap < UNCOVERED),
         tuple(_unstable(analysis)),
+        sum(pair.overlap <= REDUNDANT and pair.high is not None and pair.high > REDUNDANT for pair in pairs),
         sum(width > WIDE for width in widths),
         len(widths),
     )

@@ -27,6 +27,10 @@ from windtunnel.core.progress import Progress, silent
 
 # The paper's 40 candidates contain one operation twice, with the same range of parameters.
 SAME_OPERATION = {"s2n/jpeg_compression": "s2n/image_compression"}
+# Why the stability of categories is unknown.
+NO_REPLICATES = "no bootstrap replicates were asked for"
+ONLY_MATRIX = "only the matrix is known, not the accuracies behind it"
+NOT_CLUSTERED = "no bootstrap replicate has enough candidates with defined overlaps"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class CategoryAnalysis:
         hierarchy: the tree of candidates.
         hierarchy_agreement: adjusted Rand index of the tree, cut into as many categories, with K-means.
         stability: the categories of bootstrap replicates; None if there are none.
+        no_stability: why there are none; "" if there are.
         validation: correlations of other models' residual robustness; None if no models are given.
     """
 
@@ -52,6 +57,7 @@ class CategoryAnalysis:
     hierarchy_agreement: float | None
     stability: Stability | None = None
     validation: Validation | None = None
+    no_stability: str = NO_REPLICATES
 
     @property
     def values(self) -> Matrix:
@@ -148,9 +154,12 @@ def with_stability(
     analysis: CategoryAnalysis, replicates: Matrix | None, progress: Progress = silent
 ) -> CategoryAnalysis:
     """The analysis with the stability over replicates of its matrix, (replicates, candidates, candidates)."""
-    if replicates is None or not len(replicates):
-        return analysis
-    return replace(analysis, stability=stability_of(analysis.categories, analysis.part(replicates), progress))
+    if replicates is None:
+        return replace(analysis, no_stability=ONLY_MATRIX)
+    if not len(replicates):
+        return replace(analysis, no_stability=NO_REPLICATES)
+    found = stability_of(analysis.categories, analysis.part(replicates), progress)
+    return replace(analysis, stability=found, no_stability="" if found else NOT_CLUSTERED)
 
 
 def duplicates_of(candidates: Sequence[str]) -> tuple[str, ...]:

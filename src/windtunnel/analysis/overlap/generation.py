@@ -110,7 +110,7 @@ def eligible_members(labels: Sequence[int], n: int, k: int) -> list[list[int]]:
         raise UserError(
             f"{option('categories')} is {n} and {option('each')} is {k}, but "
             f"{counted(len(large), 'category has', 'categories have')} {k} or more candidates (sizes: "
-            f"{sizes}); give a smaller number."
+            f"{sizes}); give a smaller {option('each')} or {option('categories')}."
         )
     return large
 

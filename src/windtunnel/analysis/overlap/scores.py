@@ -28,6 +28,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.records import Record, RecordError, read_record
 from windtunnel.core.wording import counted, listed
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.stats.bootstrap import replicated_means
 from windtunnel.stats.intervals import CONFIDENCE
 
@@ -180,9 +181,15 @@ def read_overlap(path: str | Path) -> OverlapMatrix:
         raise UserError(f"No such matrix: {path}. Give overlap.json or overlap.csv of a study.")
     try:
         text = path.read_text(encoding="utf-8-sig")
+        if not text.strip():
+            raise UserError(f"{path} is empty; give overlap.json or overlap.csv of a study.")
         matrix = _read_csv(text, path) if path.suffix.lower() == ".csv" else _read_json(text)
         _check_scores(matrix)
         return matrix
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not a text file; give overlap.json or overlap.csv of a study, or accuracies.csv."
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{path} is not a matrix of overlapping scores ({error}); give overlap.json or overlap.csv of a "
@@ -309,6 +316,12 @@ def _percentiles(replicates: NDArray[np.float64]) -> NDArray[np.float64]:
 def _notes(
     accuracies: Accuracies, ratio: Ratio, scores: NDArray[np.float64], own_gains: Sequence[OwnGain]
 ) -> Iterator[str]:
+    known = CORRUPTIONS.names()
+    if unknown := [name for name in accuracies.candidates if name.partition(":")[0] not in known]:
+        yield (
+            f"Not a corruption of windtunnel: {listed(unknown, MOST_LISTED)}. Runs and suites cannot have "
+            f"{'it' if len(unknown) == 1 else 'them'}; if a name is misspelt, correct it in the table."
+        )
     if ratio == "raw":
         yield "The scores are those of plain accuracies, not divided by clean accuracy (ratio raw)."
     fewest, most = int(accuracies.images.min()), int(accuracies.images.max())
@@ -324,8 +337,8 @@ def _notes(
     ]
     if above:
         yield (
-            f"{counted(len(above), 'pair')} overlap above 1, training on one helping more against the other "
-            f"than its own training: {listed(above, MOST_LISTED)}."
+            f"{counted(len(above), 'pair overlaps', 'pairs overlap')} above 1, training on one helping more "
+            f"against the other than its own training: {listed(above, MOST_LISTED)}."
         )
     if len(accuracies.seeds) == 1:
         yield "One seed: the intervals do not include the variance between trainings."

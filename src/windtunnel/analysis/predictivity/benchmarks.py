@@ -110,7 +110,8 @@ def read_benchmarks(path: Path, table: ModelTable) -> list[Benchmark]:
     lacking = [name for name in NEEDED if name not in header]
     if lacking:
         raise UserError(
-            f"{path} lacks the column {lacking[0]}; generated benchmarks have benchmark,corruption."
+            f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {' and '.join(lacking)}; a file of "
+            "benchmarks has benchmark,corruption and a line per corruption."
         )
     places = {name: header.index(name) for name in header}
     corruptions: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ import numpy as np
 from windtunnel.analysis.model_tables.table import Classes, Floats
 from windtunnel.analysis.predictivity.vectors import Vector
 from windtunnel.stats.correlation import (
+    SAME_CORRELATION,
     correlation_interval,
     correlation_replicates,
     correlation_without_partial,
@@ -52,6 +53,8 @@ class Pair:
             accuracies were shared.
         family_low, family_high: smallest and largest r with one family left out.
         family_left_out: the family whose absence changes r most.
+        families: number of families.
+        families_left_out: number of them without which r is defined, for at least 4 other models.
         classes: whether clean and shifted accuracies are over the same classes.
     """
 
@@ -78,6 +81,8 @@ class Pair:
     family_low: float | None
     family_high: float | None
     family_left_out: str
+    families: int
+    families_left_out: int
     classes: Classes
 
     def to_json(self) -> dict[str, Any]:
@@ -125,9 +130,8 @@ def measure_pair(
         )
         expected = correlation_without_partial(x.values, y.values, given)
         spread = _permuted(x, y, given, found.r, seed)
-    family_low, family_high, family = _leave_one_family_out(
-        x.values, y.values, families, found.r if found else 0.0
-    )
+    without = _without_each_family(x.values, y.values, families)
+    r = found.r if found else 0.0
     return Pair(
         predictor=predictor,
         target=target,
@@ -149,9 +153,11 @@ def measure_pair(
         from_clean_high=spread[1],
         from_clean_p=spread[2],
         from_subtraction=_from_subtraction(x, y),
-        family_low=family_low,
-        family_high=family_high,
-        family_left_out=family,
+        family_low=min(without.values(), default=None),
+        family_high=max(without.values(), default=None),
+        family_left_out=max(without, key=lambda family: abs(without[family] - r), default=""),
+        families=len(set(families)),
+        families_left_out=len(without),
         classes=classes,
     )
 
@@ -185,7 +191,9 @@ def _permuted(
     if not len(shuffled):
         return None, None, None
     low, high = np.quantile(shuffled, (0.025, 0.975))
-    beyond = min(int((shuffled >= r).sum()), int((shuffled <= r).sum()))
+    # A shuffle that changes nothing gives r, up to rounding.
+    above, below = shuffled >= r - SAME_CORRELATION, shuffled <= r + SAME_CORRELATION
+    beyond = min(int(above.sum()), int(below.sum()))
     return float(low), float(high), min(1.0, 2 * (1 + beyond) / (1 + len(shuffled)))
 
 
@@ -195,17 +203,12 @@ def _from_subtraction(x: Vector, y: Vector) -> float | None:
     return shared_term_correlation(x.clean, x.shifted, y.clean, y.shifted)
 
 
-def _leave_one_family_out(
-    x: Floats, y: Floats, families: Sequence[str], r: float
-) -> tuple[float | None, float | None, str]:
-    """The smallest and largest r with one family left out, and the family that changes r most."""
+def _without_each_family(x: Floats, y: Floats, families: Sequence[str]) -> dict[str, float]:
+    """r without each family, for families without which enough models remain and vary."""
     names = np.array(families)
     without: dict[str, float] = {}
     for family in np.unique(names):
         kept = names != family
         if kept.sum() >= FEWEST_LEFT and (rest := pearson(x[kept], y[kept])):
             without[str(family)] = rest.r
-    if not without:
-        return None, None, ""
-    decisive = max(without, key=lambda family: abs(without[family] - r))
-    return min(without.values()), max(without.values()), decisive
+    return without

@@ -13,6 +13,7 @@ from windtunnel.analysis.predictivity.benchmarks import Benchmark
 from windtunnel.analysis.predictivity.vectors import Vector
 from windtunnel.stats.bootstrap import REPLICATES
 from windtunnel.stats.correlation import (
+    SAME_CORRELATION,
     correlation_interval,
     correlation_matrix,
     correlation_replicates,
@@ -168,7 +169,8 @@ def _cells(
                            (MEAN, list(range(len(targets))))]:  # fmt: skip
         mean = float(r[:, places].mean())
         low, high = correlation_interval(mean, replicated[:, places].mean(axis=1), len(left), groups)
-        beyond = int((np.abs(shuffled[:, places].mean(axis=1)) >= abs(mean)).sum())
+        means = np.abs(shuffled[:, places].mean(axis=1))
+        beyond = int((means >= abs(mean) - SAME_CORRELATION).sum())
         partial_mean, partial_low, partial_high = controls.mean_partial(places)
         cells.append(
             GroupCell(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.model_tables.filter_models import FilterModels, filter_models
+from windtunnel.analysis.model_tables.missing_values import missing_note
 from windtunnel.analysis.model_tables.reading import FEWEST_MODELS
+from windtunnel.analysis.model_tables.swapped_errors import error_warnings
 from windtunnel.analysis.model_tables.table import Classes, ModelTable
 from windtunnel.analysis.predictivity.benchmarks import Benchmark
 from windtunnel.analysis.predictivity.controls import BOTH_CLEAN_ACCURACIES, Pair, measure_pair
@@ -20,11 +24,14 @@ from windtunnel.analysis.predictivity.vectors import Vector, stand_in, vector_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted, listed
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.stats.correlation import is_fishers, varies
 from windtunnel.stats.intervals import wilson
 
 # Fewer families give intervals that are too narrow.
 FEW_FAMILIES = 10
+# The similarity of a column's name to that of a corruption from which it is probably misspelt.
+ALIKE = 0.8
 # Pairs of benchmark and natural set that get every control; beyond it only groups are measured.
 MOST_PAIRS = 300
 
@@ -44,6 +51,7 @@ class Predictivity:
         clean_comparable: whether the intervals of all clean accuracies overlap; None if unknown.
         families: number of families that were resampled; 0 if models were.
         notes: what was left out and what limits the answer, a sentence each.
+        warnings: signs that the table is not what it is taken for, a sentence each.
     """
 
     question: Question
@@ -56,6 +64,7 @@ class Predictivity:
     clean_comparable: bool | None
     families: int
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The result as a JSON object."""
@@ -69,6 +78,7 @@ class Predictivity:
             "clean": self.clean[0],
             "clean_range": list(self.clean_range) if self.clean_range else None,
             "clean_comparable": self.clean_comparable,
+            "warnings": list(self.warnings),
             "notes": list(self.notes),
             "pairs": [pair.to_json() for pair in self.pairs],
             "groups": [
@@ -101,8 +111,8 @@ def measure_predictivity(
     family_names = rows.families(by or _declared_family(rows))
     groups = np.unique(family_names, return_inverse=True)[1] if by else None
     notes = [*table.notes, *(note for setting in settings for note in setting.notes), *filters.notes]
-    if missing := int((~complete & ~filters.marked).sum()):
-        notes.append(f"{counted(missing, 'model')} without one of the accuracies left out.")
+    notes += _misspelt(table, needed)
+    notes += missing_note(table, ~complete & ~filters.marked, sorted(needed))
     predictors = [vector_of(rows, benchmark) for benchmark in question.predictors]
     targets = [vector_of(rows, benchmark) for benchmark in question.targets]
     _refuse_mixed(question, predictors, targets)
@@ -167,7 +177,22 @@ def measure_predictivity(
         comparable,
         families,
         tuple(notes),
+        error_warnings(rows, settings),
     )
+
+
+def _misspelt(table: ModelTable, used: AbstractSet[str]) -> list[str]:
+    """A note on columns that are not used and whose names are nearly those of corruptions."""
+    close = {
+        setting.name: matches[0]
+        for setting in table.of_role("other")
+        if setting.name not in used
+        if (matches := get_close_matches(setting.name.partition(":")[0], CORRUPTIONS.names(), 1, ALIKE))
+    }
+    if not close:
+        return []
+    meant = [f"{name} (similar: {known})" for name, known in close.items()]
+    return [f"Not a corruption of windtunnel, and not used: {listed(meant, 4)}."]
 
 
 def _refuse_constant(question: Question, predictors: Sequence[Vector], targets: Sequence[Vector]) -> None:
@@ -267,10 +292,12 @@ def _control_notes(pairs: Sequence[Pair]) -> list[str]:
     controls = {
         (pair.target, pair.held_constant): None for pair in pairs if pair.given == BOTH_CLEAN_ACCURACIES
     }
+    held = [f"{target} ({own}; {predictors})" for target, (own, predictors) in controls]
+    if not held:
+        return []
     return [
-        f"{target}: partial r and r from clean alone hold two clean accuracies constant, the target's "
-        f"({own}) and the predictor's ({predictors})."
-        for target, (own, predictors) in controls
+        "Partial r and r from clean alone hold two clean accuracies constant, the target's and the "
+        f"predictor's: {', '.join(held)}."
     ]
 
 

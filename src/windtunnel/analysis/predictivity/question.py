@@ -17,6 +17,7 @@ from windtunnel.analysis.predictivity.benchmarks import (
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import listed
+from windtunnel.suites.suite_files import suite_names
 
 Mode = Literal["benchmarks", "leave-one-out", "table against table"]
 
@@ -94,7 +95,16 @@ def _predictors(table: ModelTable, synthetic: Sequence[str], targets: Sequence[B
     for setting in table.of_role("synthetic"):
         if setting.name not in predicted:
             found.setdefault(setting.table if setting.is_accuracy else setting.name, []).append(setting.name)
-    return [Benchmark(name or "corruptions", tuple(names)) for name, names in found.items()]
+    return [Benchmark(_benchmark_name(table, name, names), tuple(names)) for name, names in found.items()]
+
+
+def _benchmark_name(table: ModelTable, name: str, settings: Sequence[str]) -> str:
+    """The suite or table of a benchmark; a plain table is called by its corruptions, not by its file."""
+    is_file = any(Path(source).suffix and Path(source).stem == name for source in table.sources)
+    if name in table.names or name in suite_names() or not is_file or len(table.sources) > 1:
+        return name or "corruptions"
+    corruptions = list(dict.fromkeys(table.setting(each).corruption or each for each in settings))
+    return corruptions[0] if len(corruptions) == 1 else f"the mean of {len(corruptions)} corruptions"
 
 
 def _named_benchmarks(table: ModelTable, text: str) -> list[Benchmark]:

@@ -24,7 +24,7 @@ class Vector:
         kind: which of the three.
         clean: mean clean accuracy over its settings; None unless it is a drop.
         shifted: mean accuracy over its settings; None for scores.
-        clean_name: the column of clean accuracies, or `mean of A, B, B` for settings with different ones.
+        clean_name: the column of clean accuracies, or `mean of A, 2 x B` for settings with different ones.
     """
 
     values: Floats
@@ -58,7 +58,9 @@ def vector_of(table: ModelTable, benchmark: Benchmark) -> Vector:
     )
     names = list(dict.fromkeys(setting.clean for setting in settings))
     if len(names) > 1:
-        names = [f"mean of {', '.join(setting.clean for setting in settings)}"]
+        times = {name: sum(setting.clean == name for setting in settings) for name in names}
+        parts = [name if count == 1 else f"{count} x {name}" for name, count in times.items()]
+        names = [f"mean of {', '.join(parts)}"]
     return Vector(clean - shifted, "drop", clean, shifted, names[0])
 
 
