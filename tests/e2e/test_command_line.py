@@ -65,7 +65,7 @@ def test_demo_leaves_a_report(demo: Demo) -> None:
     assert done.returncode == 0, done.stderr
     lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in done.stdout.splitlines())
     assert lines["report"] == "run/report.html"
-    assert set(lines) == {"native error", "clean error", "mean error", "worst", "report"}
+    assert set(lines) == {"native error", "clean error", "mean error", "worst", "families", "report"}
     clean = float(lines["clean error"].split()[0])
     mean = float(lines["mean error"].split()[0])
     assert 2 < clean < 7 < mean < 15

@@ -22,7 +22,7 @@ from windtunnel.report.sections.notes import run_notes
 UserError = windtunnel.UserError
 
 METRICS = (
-    "top1_error", "top5_error", "mean_error", "residual_robustness", "flip_share", "ece",
+    "top1_error", "top5_error", "mean_error", "family_error", "residual_robustness", "flip_share", "ece",
     "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll",
 )  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_best_classes_give_errors_and_say_what_they_cannot_give(
     given = score_predictions(tmp_path / "top.parquet", digit_folder, suite, out=tmp_path / "given")
     found = {(one.metric, one.condition): one.value for one in given.scores()}
     assert {metric for metric, _ in found} == {
-        "top1_error", "top5_error", "mean_error", "residual_robustness", "flip_share",
+        "top1_error", "top5_error", "mean_error", "family_error", "residual_robustness", "flip_share",
     }  # fmt: skip
     for one in run.scores(["top1_error", "top5_error", "flip_share"]):
         assert found[one.metric, one.condition] == one.value

@@ -218,7 +218,7 @@ def test_an_interruption_stops_a_ray_of_this_machine(tmp_path: Path, model: str,
         model,
         digit_folder,
         "--suite",
-        "smoke",
+        "imagenet-c",
         "--chunk",
         4,
     ]
