@@ -63,6 +63,7 @@ def measure_transfer(
     hard = project.step(HARD)
     if hard is None:
         raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
+    project.refuse_stale(HARD.name)
     if not hard.summary.shortlist:
         raise UserError(
             f"The shortlist of {project.folder} is empty; filter with other thresholds or more candidates."

@@ -103,6 +103,8 @@ def render_curation(project: Project) -> str:
     """The HTML page of a project; refuses one that is not filtered."""
     hard, ood, transfer = project.step(HARD), project.step(OOD), project.step(TRANSFER)
     audits = project.audits()
+    for step in audits:
+        project.refuse_stale(step)
     parts = []
     if hard and hard.step in audits:
         parts.append(_hard_part(project, hard))
