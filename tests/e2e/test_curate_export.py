@@ -22,8 +22,18 @@ from tests.conftest import Command
 from tests.natural_sets import WNIDS, put, write_csv, write_model
 from windtunnel.analysis.model_tables.filter_models import filter_models
 from windtunnel.analysis.model_tables.reading import read_tables
-from windtunnel.core.records import FilterModelInfo, Record
-from windtunnel.curate.project import Project, StepKind
+from windtunnel.core.curation_records import (
+    ClassOverlaps,
+    HardRecipe,
+    HardSummary,
+    OodRecipe,
+    OodSummary,
+    RulesRecord,
+)
+from windtunnel.curate.filter_models import FilterModel, load_source
+from windtunnel.curate.hard import HARD
+from windtunnel.curate.ood import OOD
+from windtunnel.curate.project import Project
 from windtunnel.models import load_model
 
 CLASSES = [0, 1, 2]
@@ -61,19 +71,6 @@ def project(tmp_path: Path, windtunnel_command: Command, model: str) -> Path:
     return folder
 
 
-class FilteredBy(Record, frozen=True):
-    """A recipe with what exports read of it."""
-
-    models: list[FilterModelInfo]
-    classes: list[str]
-
-
-class Kept(Record, frozen=True):
-    """A summary."""
-
-    kept: int
-
-
 def filter_step(folder: Path, step: str, stage: Any, model: str, classes: Sequence[str] = ()) -> None:
     """Write the audit and the record of a filtering step; only the outputs of given classes competed."""
     opened = Project(folder)
@@ -81,9 +78,31 @@ def filter_step(folder: Path, step: str, stage: Any, model: str, classes: Sequen
     stages = [stage(row.row) for row in rows]
     reasons = ["a crop is right" if stage == "correct" else "" for stage in stages]
     opened.write_audit(step, pa.table({"id": [row.id for row in rows], "stage": stages, "reason": reasons}))
-    loaded = load_model(model)
-    recipe = FilteredBy([FilterModelInfo(loaded.name, loaded.fingerprint)], list(classes))
-    opened.finish(StepKind(step, FilteredBy, Kept), recipe, Kept(9))
+    loaded = FilterModel(*load_source(model), {}, tuple(map(WNIDS.index, classes)))
+    shared = {
+        "candidates": opened.candidates_digest(), "models": (loaded.record,),
+        "duplicate_bits": 0, "duplicate_cosine": 0.0, "hierarchy": "",
+    }  # fmt: skip
+    found = {"filter_models": (loaded.record.info,), "near_duplicates": (), "features": "", "warnings": ()}
+    if step == "ood":
+        opened.finish(
+            OOD,
+            OodRecipe(**shared, in_distribution=tuple(classes or WNIDS), min_confidence=0.5),
+            OodSummary(
+                stored=12, outside_label_space=12, unrelated=12, shortlist=6, hierarchy_known=False,
+                related_classes=(), **found,
+            ),
+        )  # fmt: skip
+        return
+    rules = RulesRecord(0.15, 0, "centre", "least-true", 4)
+    opened.finish(
+        HARD,
+        HardRecipe(**shared, classes=tuple(classes), rules=rules),
+        HardSummary(
+            stored=12, of_classes=12, candidates=12, never_correct=9, low_true_confidence=9, shortlist=9,
+            accuracies=(0.5,), overlapping_classes=ClassOverlaps((), ()), **found,
+        ),
+    )  # fmt: skip
 
 
 def verdicts(project: Path, file: Path, votes: Sequence[tuple[int, str, str]]) -> Path:
@@ -271,8 +290,84 @@ def test_out_of_distribution_sets_need_no_labels(
     }  # fmt: skip
 
 
+def test_an_out_of_distribution_set_declares_the_classes_that_competed(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    """A run of the set gives the probabilities of the filtration: only these outputs compete."""
+    kept = [WNIDS[label] for label in (5, 6, 7)]
+    filter_step(project, "ood", lambda row: "shortlisted" if row % 2 else "unsure", model, kept)
+    done = windtunnel_command("curate", "export", project, "--out", "set", "--step", "ood")
+    assert done.returncode == 0, done.stderr
+    declared = (tmp_path / "set" / "windtunnel.toml").read_text()
+    assert "masked = true" in declared and all(f'"{name}"' in declared for name in kept)
+    for label in (5, 6):
+        for place in range(3):
+            put(tmp_path / "val" / WNIDS[label] / f"{place}.png", label, shade=place)
+    run = windtunnel.run(model, tmp_path / "set", clean=tmp_path / "val", out=tmp_path / "run")
+    assert run.recipe.projection.kept == (5, 6, 7)
+
+
+def test_a_filtration_of_other_candidates_or_labels_is_refused(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    (tmp_path / "map.csv").write_text(
+        "tag,class\n" + "".join(f"{WNIDS[label]},{WNIDS[(label + 1) % 3]}\n" for label in CLASSES)
+    )
+    votes = [f"{row.id},{row.label},accept\n" for row in Project(project).stored_candidates()]
+    (tmp_path / "votes.csv").write_text("id,label,verdict\n" + "".join(votes))
+    export = "curate", "export", project, "--reviewed", "votes.csv", "--out"
+    assert windtunnel_command(*export, "before").returncode == 0
+    done = windtunnel_command("curate", "collect", "t.csv", "--project", project, "--classes", "map.csv")
+    assert done.returncode == 0, done.stderr
+    for arguments in (
+        (*export, "set"),
+        ("curate", "report", project),
+        ("curate", "transfer", project, "--held-out", f"{tmp_path / 'colours.py'}:others"),
+        ("review", "create", project, "check", "--kind", "select"),
+    ):
+        done = windtunnel_command(*arguments)
+        assert done.returncode == 2, (arguments, done.stdout)
+        assert f"filter again: windtunnel curate hard {project}" in done.stderr
+    status = json.loads(windtunnel_command("curate", "status", project, "--json").stdout)
+    assert status["next"].startswith("windtunnel curate hard")
+    filter_step(project, "hard", lambda place: "correct" if place % 4 == 0 else "shortlisted", model)
+    done = windtunnel_command(*export, "set")
+    assert done.returncode == 2
+    assert "line 2 judges the label" in done.stderr
+    assert not (tmp_path / "set").exists()
+
+
+def test_the_set_does_not_depend_on_later_steps(
+    tmp_path: Path, windtunnel_command: Command, project: Path, model: str
+) -> None:
+    assert windtunnel_command("curate", "export", project, "--out", "set").returncode == 0
+    before = everything(tmp_path / "set")
+    filter_step(project, "ood", lambda row: "unsure", model)
+    done = windtunnel_command("curate", "export", project, "--out", "set", "--step", "hard")
+    assert done.returncode == 0, done.stderr
+    assert everything(tmp_path / "set") == before
+
+
+def test_an_audit_whose_step_was_stopped_is_not_exported(
+    tmp_path: Path, windtunnel_command: Command, project: Path
+) -> None:
+    """The record of the step before is not taken for that of the new audit."""
+    opened = Project(project)
+    ids = [row.id for row in opened.stored_candidates()]
+    columns = {"id": ids, "stage": ["shortlisted"] * len(ids), "reason": [""] * len(ids)}
+    opened.write_audit("hard", pa.table(columns))  # and then the process is killed
+    done = windtunnel_command("curate", "export", project, "--out", "set", "--step", "hard")
+    assert done.returncode == 2
+    status = json.loads(windtunnel_command("curate", "status", project, "--json").stdout)
+    assert "hard" not in status["steps"] and status["next"].startswith("windtunnel curate hard")
+
+
 def test_hostile_labels_are_no_paths(tmp_path: Path, windtunnel_command: Command) -> None:
-    labels = ["../../escape", "Cat", "cat", "clean", "/abs", "..", "<b>x", "fine name", "con", "ünïcode", "."]
+    labels = [
+        "../../escape", "Cat", "cat", "clean", "/abs", "..", "<b>x", "fine name", "con", "ünïcode", ".",
+        "manifest.csv", "Manifest.parquet", "windtunnel.toml", "set.json", "sha256sums", "images",
+        "datasheet.html", "漢" * 100,
+    ]  # fmt: skip
     for number, _ in enumerate(labels):
         put(tmp_path / "images" / f"{number}.png", number)
     write_csv(

@@ -285,6 +285,83 @@ def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_pa
     assert others["held-out", "shortlist"] == results["held-out", "shortlist"]
 
 
+def net(folder: Path, failing: str = "warm > 255", first: str = "") -> str:
+    """A factory `net` of a model by colours; its scores of failing images are not finite."""
+    folder.mkdir()
+    (folder / "net.py.toml").write_text(TOML)
+    (folder / "net.py").write_text(
+        f"""
+import numpy as np
+from windtunnel import UserError, api
+
+def model(batch):
+    scores = batch.mean(axis=(1, 2)) @ np.random.default_rng(1).normal(size=(3, 10))
+    warm = batch[..., 0].mean(axis=(1, 2)) - batch[..., 2].mean(axis=(1, 2))
+    coloured = np.ptp(batch, axis=3).mean(axis=(1, 2)) > 2
+    scores[{failing}] = np.nan
+    return scores
+
+def net():
+    {first or "pass"}
+    return model
+"""
+    )
+    return f"{folder / 'net.py'}:net"
+
+
+def test_held_out_models_are_measured_on_the_same_candidates(project: Path, tmp_path: Path) -> None:
+    """A candidate that one model has no prediction of is left out for all; no candidates have no accuracy."""
+    api.filter_hard(project, [model(tmp_path)])
+    whole = net(tmp_path / "whole")
+    red = net(tmp_path / "red", "(warm > 0) & coloured")
+    blue = net(tmp_path / "blue", "(warm <= 0) & coloured")
+    step = api.measure_transfer(project, [whole, red], workers=1)
+    sizes: dict[str, set[int]] = {}
+    for row in step.summary.accuracies:
+        sizes.setdefault(row.group, set()).add(row.n)
+    assert all(len(found) == 1 for found in sizes.values())
+    shortlist = sum(row["stage"] == "shortlisted" for row in audit(project).values())
+    assert 0 < min(sizes["shortlist"]) < shortlist
+    assert any("left out of all groups" in text for text in step.summary.warnings)
+    page = api.write_project_page(project).read_text()
+    for each in (whole, red):
+        assert f"net ({load_model(each).fingerprint[:16]}), held out" in page
+    empty = api.measure_transfer(project, [red, blue], workers=1).summary.accuracies
+    assert {(row.n, row.accuracy, row.low, row.high) for row in empty} == {(0, None, None, None)}
+
+
+def test_the_page_has_no_transfer_of_another_shortlist(
+    project: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    api.filter_hard(project, [model(tmp_path)])
+    held_out = str(shifted(tmp_path))
+    printed = windtunnel_command("curate", "transfer", project, "--held-out", held_out, "--workers", "1")
+    assert "contains the shortlist" in " ".join(printed.stdout.split())
+    assert "held-out, held out" in api.write_project_page(project).read_text()
+    api.filter_hard(project, [model(tmp_path)], max_true_confidence=1.0)
+    page = api.write_project_page(project).read_text()
+    assert "held-out, held out" not in page and "measured on another shortlist" in page
+
+
+COLLECT = """
+    try:
+        api.collect_candidates("more", "project")
+    except UserError as error:
+        assert "is being written" in str(error)
+"""
+
+
+def test_candidates_do_not_change_while_a_step_reads_them(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The candidates of the audit are those of the recipe, also if others are collected meanwhile."""
+    monkeypatch.chdir(tmp_path)
+    images(tmp_path / "more", 70)
+    api.filter_hard("project", [net(tmp_path / "collecting", first=COLLECT)], workers=1)
+    stored = [row["id"] for row in pq.read_table(project / "candidates").to_pylist() if row["status"] == "ok"]
+    assert set(audit(project)) == set(stored)
+
+
 def test_transfer_needs_a_shortlist(project: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="curate hard first"):
         api.measure_transfer(project, [model(tmp_path)])

@@ -287,22 +287,24 @@ class GroupAccuracy(Record, frozen=True):
 
     Attributes:
         model: the model's name.
+        fingerprint: the hash that identifies it.
         group: `shortlist`, `random` or `plain_errors`.
-        n: candidates with a prediction.
+        n: candidates with a prediction of every model.
         correct: those whose centre crop is classified correctly.
-        accuracy: correct / n.
-        low, high: Wilson's 95 % interval.
+        accuracy: correct / n; None if n is 0.
+        low, high: Wilson's 95 % interval; None if n is 0.
         held_out: whether the model did not filter.
         note: what the reader must know of the model, or "".
     """
 
     model: str
+    fingerprint: str
     group: str
     n: int
     correct: int
-    accuracy: float
-    low: float
-    high: float
+    accuracy: float | None
+    low: float | None
+    high: float | None
     held_out: bool
     note: str
 

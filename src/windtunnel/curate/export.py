@@ -14,16 +14,18 @@ import pyarrow as pa
 
 from windtunnel.core.candidates import SHORTLISTED, Candidate
 from windtunnel.core.conditions import digest
-from windtunnel.core.curation_records import ExportSummary
+from windtunnel.core.curation_records import ExportSummary, HardRecipe, OodRecipe
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import FilterModelInfo, OwnSet
+from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import listed
 from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
-from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepKind, StepRecord, counts
+from windtunnel.curate.hard import HARD
+from windtunnel.curate.ood import OOD
+from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepKind, counts
 from windtunnel.curate.set_files import (
     csv_text,
     declaration_text,
@@ -39,7 +41,6 @@ from windtunnel.options.export import ExportOptions
 from windtunnel.store.parquet import parquet_bytes
 
 EXPORT_STEP = StepKind(STEP, ExportRecipe, ExportSummary)
-OOD_STEP = "ood"
 # The sets that an exported set extends, by role.
 BASES = {"shifted": "natural", "out": "ood"}
 
@@ -74,8 +75,8 @@ class ExportedSet:
         own: its declaration.
         rows: every candidate of the project.
         folders: the folder of each label.
-        steps: the finished steps of the project.
         filtered: the step that filtered the candidates, or "".
+        filtration: its recipe, or None.
         reviewed: whether verdicts decided.
     """
 
@@ -83,8 +84,8 @@ class ExportedSet:
     own: OwnSet
     rows: Sequence[SetRow]
     folders: Mapping[str, str]
-    steps: Mapping[str, StepRecord]
     filtered: str
+    filtration: HardRecipe | OodRecipe | None
     reviewed: bool
 
     @property
@@ -126,27 +127,24 @@ def export(
 
 def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[ExportedSet, ExportRecipe]:
     step = _step(project, options.step)
+    filtration = _filtration(project, step)
     audit = project.audit(step) if step else {}
     rows = project.candidates()
-    known = {row.id for row in rows if row.status == "ok"}
-    verdicts = read_verdicts(options.reviewed, known) if options.reviewed is not None else None
-    steps = {
-        name: record
-        for name, record in project.steps().items()
-        if not name.startswith(f"{EXPORT_STEP.name}-")
-    }
-    role = options.role or ("out" if step == OOD_STEP else "shifted")
+    labels = {row.id: row.label for row in rows if row.status == "ok"}
+    verdicts = read_verdicts(options.reviewed, labels) if options.reviewed is not None else None
+    role = options.role or ("out" if step == OOD.name else "shifted")
     chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
     _check_chosen(project, chosen, role)
-    competing = _names(steps[step].recipe.get("classes")) if step in steps else ()
-    folders = folder_names([*(row.label for row in rows if row.status == "ok"), *competing])
+    competing = _competing(filtration)
+    folders = folder_names([*labels.values(), *competing])
+    classes = _classes(folders, competing) if role == "shifted" else competing
     made = ExportedSet(
         out,
-        _declaration(project, step, steps, role, options, chosen, _classes(folders, competing)),
+        _declaration(project, step, filtration, role, options, chosen, classes),
         [_row(row, step, audit, verdicts, folders) for row in rows],
         folders,
-        steps,
         step,
+        filtration,
         verdicts is not None,
     )
     recipe = ExportRecipe(
@@ -156,7 +154,7 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
         verdicts=file_digest(Path(options.reviewed)) if options.reviewed is not None else "",
         options={
             "declaration": digest(made.own.to_json()),
-            "steps": digest({name: record.to_json() for name, record in steps.items()}),
+            "filtration": digest(filtration.to_json()) if filtration else "",
         },
     )
     return made, recipe
@@ -174,6 +172,24 @@ def _step(project: Project, asked: str | None) -> str:
             f"{option('step', audits[0])}."
         )
     return audits[0] if audits else ""
+
+
+def _filtration(project: Project, step: str) -> HardRecipe | OodRecipe | None:
+    """The recipe of the step whose shortlist is exported; refuses one of other candidates."""
+    if not step:
+        return None
+    project.refuse_stale(step)
+    finished = project.step(OOD) if step == OOD.name else project.step(HARD)
+    return finished.recipe if finished else None
+
+
+def _competing(filtration: HardRecipe | OodRecipe | None) -> tuple[str, ...]:
+    """The classes that alone competed in the filtration; () for all outputs."""
+    if isinstance(filtration, HardRecipe):
+        return filtration.classes
+    if filtration is not None and any(model.competing for model in filtration.models):
+        return filtration.in_distribution
+    return ()
 
 
 def _check_chosen(project: Project, chosen: Sequence[Candidate], role: str) -> None:
@@ -228,16 +244,16 @@ def _row(
 def _declaration(
     project: Project,
     step: str,
-    steps: Mapping[str, StepRecord],
+    filtration: HardRecipe | OodRecipe | None,
     role: str,
     options: ExportOptions,
     chosen: Sequence[Candidate],
     classes: tuple[str, ...],
 ) -> OwnSet:
     reviewed = options.reviewed is not None
-    masked = step in steps and bool(_names(steps[step].recipe.get("classes")))
+    masked = bool(_competing(filtration)) or (options.mask and role == "shifted")
     title = f"{project.recipe.name}{f', {step}' if step else ''}{'' if reviewed else ', without review'}"
-    models = filter_models(steps[step]) if step in steps else ()
+    models = tuple(model.info for model in filtration.models) if filtration else ()
     notes = list(options.notes)
     if models:
         names = listed([model.name for model in models])
@@ -252,14 +268,10 @@ def _declaration(
         filter_models=models,
         not_trained_on=tuple(options.not_trained_on),
         notes=tuple(notes),
-        classes=classes if role == "shifted" else (),
-        masked=role == "shifted" and (options.mask or masked),
+        classes=classes,
+        masked=masked,
     )
     return checked_declaration(own, option("name"))
-
-
-def _names(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _classes(folders: Mapping[str, str], competing: Sequence[str]) -> tuple[str, ...]:
@@ -271,19 +283,6 @@ def _classes(folders: Mapping[str, str], competing: Sequence[str]) -> tuple[str,
         return tuple(sorted(folders.get(name, name) for name in competing))
     space, _ = label_space_of(folder for label, folder in folders.items() if label)
     return space.classes if space.name not in (IMAGENET_1K, INDICES) else ()
-
-
-def filter_models(step: StepRecord) -> tuple[FilterModelInfo, ...]:
-    """The models of a step: its recipe or summary lists them with name and fingerprint."""
-    listed_models = step.summary.get("filter_models") or step.recipe.get("models") or ()
-    return tuple(
-        FilterModelInfo(
-            str(model.get("name", "")),
-            str(model.get("fingerprint") or (model.get("model") or {}).get("fingerprint", "")),
-        )
-        for model in listed_models
-        if isinstance(model, dict)
-    )
 
 
 def _write(

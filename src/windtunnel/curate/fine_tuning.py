@@ -61,27 +61,27 @@ def fine_tune(
         progress: counts epochs.
     """
     load_extra("torch", "Fine-tuning")
-    rows = labelled_candidates(project)
-    more_classes = class_lines(options.classes, [row.label for row in rows])
-    candidates = CandidateImages(project.folder, rows, more_classes)
-    names = candidates.label_space.classes
-    classes = tuple(sorted(names[label] for label in chosen_classes(candidates, options.classes)))
-    base = FilterModel(*load_source(model), {})
-    predictor = base.model.gradient_source
-    if predictor is None:
-        raise UserError(
-            f"{base.model.name} is a model of kind {base.model.kind}, which cannot be trained; give a torch "
-            "module or the factory of one, FILE.py:factory."
-        )
-    images = _TrainingImages(open_dataset(data), classes, {row.id for row in rows})
-    recipe = FineTuneRecipe(
-        base.record, classes, images.digest, options.epochs, options.learning_rate, options.batch,
-        not options.no_mirror, options.seed,
-    )  # fmt: skip
-    name = f"{base.model.name}-fine-tuned"
-    step = FINE_TUNE.of(f"{base.model.name}-{digest(recipe.to_json())[:8]}")
-    file = project.folder / MODELS_FOLDER / f"{name}-{digest(recipe.to_json())[:8]}" / f"{name}.onnx"
     with project.locked():
+        rows = labelled_candidates(project)
+        more_classes = class_lines(options.classes, [row.label for row in rows])
+        candidates = CandidateImages(project.folder, rows, more_classes)
+        names = candidates.label_space.classes
+        classes = tuple(sorted(names[label] for label in chosen_classes(candidates, options.classes)))
+        base = FilterModel(*load_source(model), {})
+        predictor = base.model.gradient_source
+        if predictor is None:
+            raise UserError(
+                f"{base.model.name} is a model of kind {base.model.kind}, which cannot be trained; give a "
+                "torch module or the factory of one, FILE.py:factory."
+            )
+        images = _TrainingImages(open_dataset(data), classes, {row.id for row in rows})
+        recipe = FineTuneRecipe(
+            base.record, classes, images.digest, options.epochs, options.learning_rate, options.batch,
+            not options.no_mirror, options.seed,
+        )  # fmt: skip
+        name = f"{base.model.name}-fine-tuned"
+        step = FINE_TUNE.of(f"{base.model.name}-{digest(recipe.to_json())[:8]}")
+        file = project.folder / MODELS_FOLDER / f"{name}-{digest(recipe.to_json())[:8]}" / f"{name}.onnx"
         if (finished := project.finished(step, recipe)) and file.is_file():
             return finished
         losses = _train(predictor.module, base, images, recipe, file, progress)

@@ -77,22 +77,24 @@ def filter_hard(
     """
     rules = rules_of(options)
     duplicates = DuplicateRules(options.duplicate_bits, options.duplicate_cosine)
-    rows = labelled_candidates(project)
-    images = CandidateImages(project.folder, rows, class_lines(options.classes, [row.label for row in rows]))
-    chosen = chosen_classes(images, options.classes)
-    names = {images.label_space.classes[label] for label in chosen}
-    parents = read_hierarchy(options.hierarchy, names, "the candidates")
-    ensemble = Ensemble(load_filter_models(models, images, chosen, masked=options.classes is not None))
-    recipe = HardRecipe(
-        candidates=project.candidates_digest(),
-        models=ensemble.records,
-        classes=tuple(sorted(names)) if options.classes else (),
-        rules=record_of(rules, RulesRecord),
-        duplicate_bits=duplicates.most_bits,
-        duplicate_cosine=duplicates.least_cosine,
-        hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
-    )
     with project.locked():
+        rows = labelled_candidates(project)
+        images = CandidateImages(
+            project.folder, rows, class_lines(options.classes, [row.label for row in rows])
+        )
+        chosen = chosen_classes(images, options.classes)
+        names = {images.label_space.classes[label] for label in chosen}
+        parents = read_hierarchy(options.hierarchy, names, "the candidates")
+        ensemble = Ensemble(load_filter_models(models, images, chosen, masked=options.classes is not None))
+        recipe = HardRecipe(
+            candidates=project.candidates_digest(),
+            models=ensemble.records,
+            classes=tuple(sorted(names)) if options.classes else (),
+            rules=record_of(rules, RulesRecord),
+            duplicate_bits=duplicates.most_bits,
+            duplicate_cosine=duplicates.least_cosine,
+            hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
+        )
         if (finished := project.finished(HARD, recipe)) and HARD.name in project.audits():
             return finished
         others = {

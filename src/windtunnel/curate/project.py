@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -182,7 +183,7 @@ class Project(RecipeFolder):
 
     def step(self, kind: StepKind[R, S]) -> FinishedStep[R, S] | None:
         """A finished step, or None."""
-        file = self.folder / STEPS_FOLDER / f"{kind.name}.json"
+        file = self._step_file(kind.name)
         if not file.is_file():
             return None
         stored = self._read_step(file)
@@ -205,8 +206,11 @@ class Project(RecipeFolder):
         record = StepRecord(STEP_SCHEMA, kind.name, recipe.to_json(), summary.to_json())
         text = json.dumps(record.to_json(), indent=2, ensure_ascii=False) + "\n"
         (self.folder / STEPS_FOLDER).mkdir(exist_ok=True)
-        write_whole(self.folder / STEPS_FOLDER / f"{kind.name}.json", text.encode())
+        write_whole(self._step_file(kind.name), text.encode())
         return FinishedStep(kind.name, recipe, summary)
+
+    def _step_file(self, step: str) -> Path:
+        return self.folder / STEPS_FOLDER / f"{step}.json"
 
     def _read_step(self, file: Path) -> StepRecord:
         try:
@@ -215,15 +219,32 @@ class Project(RecipeFolder):
             raise _damaged(file, error) from error
 
     def write_audit(self, step: str, table: pa.Table) -> None:
-        """Write the audit of a step: a row for each candidate, with `AUDIT_COLUMNS` at least."""
+        """Write the audit of a step: a row for each candidate, with `AUDIT_COLUMNS` at least.
+
+        The step is no longer finished: its record belongs to the audit before.
+        """
         missing = [name for name in AUDIT_COLUMNS if name not in table.column_names]
         if missing:
             raise ValueError(f"an audit needs the columns {', '.join(missing)}")
+        self._step_file(step).unlink(missing_ok=True)
         self.write_table(f"{AUDIT_FOLDER}/{step}.parquet", table)
 
     def audits(self) -> list[str]:
-        """The steps that have an audit."""
-        return sorted(file.stem for file in (self.folder / AUDIT_FOLDER).glob("*.parquet"))
+        """The finished steps that have an audit."""
+        files = (self.folder / AUDIT_FOLDER).glob("*.parquet")
+        return sorted(file.stem for file in files if self._step_file(file.stem).is_file())
+
+    def is_stale(self, step: str) -> bool:
+        """Whether the candidates were collected again after a step with an audit."""
+        return self._read_step(self._step_file(step)).recipe.get("candidates") != self.candidates_digest()
+
+    def refuse_stale(self, step: str) -> None:
+        """Refuse a step that was done for other candidates than those of the project."""
+        if self.is_stale(step):
+            raise UserError(
+                f"{self.folder} has other candidates or labels now than those of its shortlist; filter "
+                f"again: windtunnel curate {step} {shlex.quote(str(self.folder))} --filter MODEL."
+            )
 
     def audit_table(self, step: str) -> pa.Table:
         """The audit of a step."""

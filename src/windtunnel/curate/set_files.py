@@ -16,10 +16,16 @@ from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import listed
 from windtunnel.data.own_sets import TABLE
 
-# Folder names that mean something else: the clean images of a set, and device names of Windows.
-_RESERVED = re.compile(r"clean|con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
-_SAFE = re.compile(r"\w(?:[\w .,'()&+-]{0,98}[\w)'])?")
 UNLABELLED_FOLDER = "images"
+# Folder names that mean something else: files and the clean images of a set, device names of Windows.
+_RESERVED = re.compile(
+    r"clean|images|manifest\.(csv|parquet)|datasheet\.html|windtunnel\.toml|sha256sums|set\.json"
+    r"|(con|prn|aux|nul|com\d|lpt\d)(\..*)?",
+    re.IGNORECASE,
+)
+# File systems allow 255 bytes for a name.
+MAX_FOLDER_BYTES = 200
+_SAFE = re.compile(r"\w(?:[\w .,'()&+-]{0,98}[\w)'])?")
 MAX_NAME = 80
 # Sources that a declaration names.
 SOURCES_NAMED = 5
@@ -36,7 +42,11 @@ def folder_names(labels: Iterable[str]) -> dict[str, str]:
         spellings[label.casefold()] = spellings.get(label.casefold(), 0) + 1
     names = {}
     for label in distinct:
-        safe = _SAFE.fullmatch(label) and not _RESERVED.fullmatch(label)
+        safe = (
+            _SAFE.fullmatch(label)
+            and not _RESERVED.fullmatch(label)
+            and len(label.encode()) <= MAX_FOLDER_BYTES
+        )
         if safe and spellings[label.casefold()] == 1:
             names[label] = label
         elif not label:

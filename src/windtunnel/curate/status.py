@@ -51,7 +51,7 @@ def project_status(project: Project) -> ProjectStatus:
         next=_next_command(
             project,
             collected=bool(stored),
-            filtered=bool(audits),
+            filtered=any(not project.is_stale(name) for name in audits),
             videos="video" in steps,
         ),
     )

@@ -19,7 +19,9 @@ from windtunnel.core.curation_records import (
 )
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Progress, silent
+from windtunnel.core.records import FilterModelInfo
 from windtunnel.core.seeding import digest64
+from windtunnel.core.wording import counted
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.crop_store import StoredPredictions
 from windtunnel.curate.ensemble import FAILED, Ensemble, labelled_candidates
@@ -36,8 +38,8 @@ from windtunnel.stats.intervals import wilson
 TRANSFER = StepKind("transfer", TransferRecipe, TransferSummary)
 GROUPS = {
     "shortlist": "the shortlist",
-    "random": "as many random candidates",
-    "plain_errors": "candidates whose centre crop every filter model misclassifies",
+    "random": "as many random candidates of all that were filtered, also of the shortlist",
+    "plain_errors": "candidates whose centre crop every filter model misclassifies; contains the shortlist",
 }
 FILTER_NOTE = "filter model"
 # The filter models misclassify all candidates of these groups.
@@ -60,35 +62,42 @@ def measure_transfer(
         workers: how many, and where.
         progress: counts predicted candidates of all models.
     """
-    hard = project.step(HARD)
-    if hard is None:
-        raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
-    if not hard.summary.shortlist:
-        raise UserError(
-            f"The shortlist of {project.folder} is empty; filter with other thresholds or more candidates."
-        )
-    rows = labelled_candidates(project)
-    classes = hard.recipe.classes
-    images = CandidateImages(project.folder, rows, classes)
-    index = {name: place for place, name in enumerate(images.label_space.classes)}
-    chosen = [index[name] for name in classes] or sorted({index[row.label] for row in rows})
-    ensemble = Ensemble(load_filter_models(models, images, chosen, masked=bool(classes)))
-    tuned = fine_tuned_from(project)
-    bases = [tuned[used.fingerprint] for used in hard.recipe.models if used.fingerprint in tuned]
-    notes = [_held_out_note(held_out, hard.recipe.models, bases) for held_out in ensemble.records]
-    recipe = TransferRecipe(digest(hard.recipe.to_json()), ensemble.records, options.seed)
     with project.locked():
+        hard = project.step(HARD)
+        if hard is None:
+            raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
+        project.refuse_stale(HARD.name)
+        if not hard.summary.shortlist:
+            raise UserError(
+                f"The shortlist of {project.folder} is empty; filter with other thresholds or more "
+                "candidates."
+            )
+        rows = labelled_candidates(project)
+        classes = hard.recipe.classes
+        images = CandidateImages(project.folder, rows, classes)
+        index = {name: place for place, name in enumerate(images.label_space.classes)}
+        chosen = [index[name] for name in classes] or sorted({index[row.label] for row in rows})
+        ensemble = Ensemble(load_filter_models(models, images, chosen, masked=bool(classes)))
+        tuned = fine_tuned_from(project)
+        bases = [tuned[used.fingerprint] for used in hard.recipe.models if used.fingerprint in tuned]
+        notes = [_held_out_note(held_out, hard.recipe.models, bases) for held_out in ensemble.records]
+        recipe = TransferRecipe(digest(hard.recipe.to_json()), ensemble.records, options.seed)
         if finished := project.finished(TRANSFER, recipe):
             return finished
         audit = project.audit_table(HARD.name)
         groups = chosen_groups(audit, len(hard.recipe.models), options.seed)
         ids = sorted({id_ for members in groups.values() for id_ in members})
         predictions = ensemble.predict(project, images, ids, workers, progress, "centre")
+        failures = predictions.failures()
+        groups = {name: [id_ for id_ in ids if id_ not in failures] for name, ids in groups.items()}
         results: list[GroupAccuracy] = []
         warnings = undeclared_preprocessing(ensemble.models)
+        if failures:
+            first = next(iter(failures.values()))
+            warnings.append(f"{counted(len(failures), 'candidate')} left out of all groups: {first}.")
         for held_out, note, stored in zip(ensemble.models, notes, predictions.stored, strict=True):
             centre = _Centre(held_out, images, predictions.ids, stored)
-            results += _accuracies(held_out.model.name, note, groups, centre.right)
+            results += _accuracies(held_out.record.info, note, groups, centre.right)
             warnings += centre.warnings(groups["random"])
         results += _filter_accuracies(audit, hard.recipe.models, groups)
         return project.finish(TRANSFER, recipe, TransferSummary(GROUPS, tuple(results), tuple(warnings)))
@@ -171,20 +180,30 @@ def _filter_accuracies(
                 held_out=False,
                 note=f"{FILTER_NOTE}: 0 by construction" if result.group in BY_CONSTRUCTION else FILTER_NOTE,
             )
-            for result in _accuracies(model.name, "", groups, right)
+            for result in _accuracies(model.info, "", groups, right)
         ]
     return results
 
 
 def _accuracies(
-    model: str, note: str, groups: Mapping[str, Sequence[str]], right: Mapping[str, bool]
+    model: FilterModelInfo, note: str, groups: Mapping[str, Sequence[str]], right: Mapping[str, bool]
 ) -> list[GroupAccuracy]:
     results = []
     for group, ids in groups.items():
-        hits = [right[id_] for id_ in ids if id_ in right]
-        low, high = wilson(sum(hits), len(hits))
-        share = sum(hits) / len(hits) if hits else 0.0
+        hits = [right[id_] for id_ in ids]
+        low, high = wilson(sum(hits), len(hits)) if hits else (None, None)
         results.append(
-            GroupAccuracy(model, group, len(hits), sum(hits), share, low, high, held_out=True, note=note)
+            GroupAccuracy(
+                model=model.name,
+                fingerprint=model.fingerprint,
+                group=group,
+                n=len(hits),
+                correct=sum(hits),
+                accuracy=sum(hits) / len(hits) if hits else None,
+                low=low,
+                high=high,
+                held_out=True,
+                note=note,
+            )
         )
     return results

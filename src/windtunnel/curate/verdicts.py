@@ -28,33 +28,38 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
 
-def read_verdicts(file: str | Path, known: set[str]) -> dict[str, Verdict]:
+def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verdict]:
     """The decision on every candidate with votes, by id.
 
     A later vote of the same reviewer replaces the earlier one. A candidate is accepted by a strict majority
-    of its votes; `unsure` counts as a vote.
+    of its votes; `unsure` counts as a vote. A vote on another label than the candidate has now is refused.
 
     Args:
-        file: a CSV file with the columns id, verdict and optionally reviewer and note.
-        known: the ids of the project's candidates.
+        file: a CSV file with the columns id, verdict and optionally label, reviewer and note.
+        labels: the label of every candidate of the project, by id.
     """
     rows = csv_rows(Path(file))
     if not rows or not {"id", "verdict"} <= set(rows[0]):
         raise UserError(
             f"{option('reviewed')} is {file}; give a CSV file with the columns id and verdict, and "
-            "optionally reviewer and note."
+            "optionally label, reviewer and note."
         )
     votes: dict[str, dict[str, str]] = {}
     notes: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, 2):
         id_, verdict = row["id"].strip(), row["verdict"].strip().lower()
         reviewer = row.get("reviewer", "").strip()
-        if id_ not in known:
+        if id_ not in labels:
             raise UserError(
                 f"{file}: line {number} has the id '{id_[:40]}', which is no stored candidate of the project."
             )
         if verdict not in VERDICTS:
             raise UserError(f"{file}: line {number} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
+        if row.get("label", "").strip() not in ("", labels[id_].strip()):
+            raise UserError(
+                f"{file}: line {number} judges the label '{row['label'].strip()}', but the candidate is "
+                f"'{labels[id_]}' now; remove the line, and review the candidate again."
+            )
         votes.setdefault(id_, {})[reviewer] = verdict
         notes.setdefault(id_, {})[reviewer] = row.get("note", "").strip()
     return {

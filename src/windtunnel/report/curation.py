@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from windtunnel.core.candidates import SHORTLISTED, Candidate
+from windtunnel.core.conditions import digest
 from windtunnel.core.curation_records import (
     ClassOverlaps,
     GroupAccuracy,
@@ -103,6 +104,8 @@ def render_curation(project: Project) -> str:
     """The HTML page of a project; refuses one that is not filtered."""
     hard, ood, transfer = project.step(HARD), project.step(OOD), project.step(TRANSFER)
     audits = project.audits()
+    for step in audits:
+        project.refuse_stale(step)
     parts = []
     if hard and hard.step in audits:
         parts.append(_hard_part(project, hard))
@@ -110,6 +113,9 @@ def render_curation(project: Project) -> str:
         parts.append(_ood_part(project, ood))
     if not parts:
         raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard or ood first.")
+    other_shortlist = bool(transfer and hard and transfer.recipe.hard != digest(hard.recipe.to_json()))
+    if hard is None or other_shortlist:
+        transfer = None
     return render_page(
         "curation.html.j2",
         {f"funnel-{part.step}": _funnel_figure(part.funnel) for part in parts},
@@ -118,6 +124,7 @@ def render_curation(project: Project) -> str:
         parts=parts,
         confusion_header=CONFUSION_HEADER,
         transfer=_transfer_tables(transfer.summary.accuracies if transfer else ()),
+        transfer_repeat=other_shortlist,
         transfer_header=TRANSFER_HEADER,
         transfer_groups=transfer.summary.groups if transfer else {},
         transfer_warnings=transfer.summary.warnings if transfer else (),
@@ -292,13 +299,27 @@ def _overlaps(overlaps: ClassOverlaps) -> list[str]:
 
 
 def _transfer_tables(accuracies: Sequence[GroupAccuracy]) -> list[tuple[str, str, list[list[str]]]]:
-    """For each model its name, its role, and its accuracy on every group."""
-    tables: dict[tuple[str, bool], tuple[str, str, list[list[str]]]] = {}
+    """For each model its name, its role, and its accuracy on every group.
+
+    Models of one name are told apart by their fingerprints.
+    """
+    of_name: dict[str, set[str]] = {}
     for row in accuracies:
-        _, _, rows = tables.setdefault((row.model, row.held_out), (row.model, _role(row), []))
-        interval = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
-        rows.append([row.group.replace("_", " "), f"{row.n:,}", f"{100 * row.accuracy:.1f}", interval])
+        of_name.setdefault(row.model, set()).add(row.fingerprint)
+    tables: dict[str, tuple[str, str, list[list[str]]]] = {}
+    for row in accuracies:
+        alone = len(of_name[row.model]) == 1
+        name = row.model if alone else f"{row.model} ({row.fingerprint[:FINGERPRINT_SHOWN]})"
+        _, _, rows = tables.setdefault(row.fingerprint, (name, _role(row), []))
+        rows.append([row.group.replace("_", " "), f"{row.n:,}", *accuracy_cells(row)])
     return list(tables.values())
+
+
+def accuracy_cells(row: GroupAccuracy) -> tuple[str, str]:
+    """An accuracy and its interval in percent; "-" without candidates."""
+    if row.accuracy is None or row.low is None or row.high is None:
+        return "-", "-"
+    return f"{100 * row.accuracy:.1f}", f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
 
 
 def _role(row: GroupAccuracy) -> str:

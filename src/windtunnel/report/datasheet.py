@@ -69,9 +69,7 @@ def count_table(values: Iterable[tuple[str, int]]) -> list[list[str]]:
 
 def _settings(made: ExportedSet) -> list[list[str]]:
     """The plain settings of the step that filtered the candidates."""
-    if made.filtered not in made.steps:
-        return []
-    recipe: dict[str, Any] = made.steps[made.filtered].recipe
+    recipe: dict[str, Any] = made.filtration.to_json() if made.filtration else {}
     flat = {key: value for key, value in recipe.items() if not isinstance(value, dict | list)}
     for value in recipe.values():
         if isinstance(value, dict):

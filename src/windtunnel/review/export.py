@@ -30,7 +30,7 @@ VERDICTS_FILE, VOTES_FILE, EVENTS_FILE = "verdicts.csv", "votes.csv", "events.cs
 AGREEMENT_FILE = "agreement.json"
 # Who gave the verdicts of the table that no single reviewer gave.
 SECOND_PASS, UNDECIDED, MARKED = "second pass", "undecided", "bad anchor"
-IMAGE_COLUMNS = ("id", "verdict", "reviewer", "note")
+IMAGE_COLUMNS = ("id", "label", "verdict", "reviewer", "note")
 FRAME_COLUMNS = ("set", "frame", "verdict", "reviewer", "labels", "note")
 
 
@@ -139,9 +139,11 @@ def _verdict_rows(task: Task, judged: Sequence[JudgedItem], by_frame: bool) -> I
         if item.item.outcome == OPEN:
             continue
         facts = item.item.facts
-        place = {"set": facts["set"], "frame": facts["frame"]} if by_frame else {"id": facts["id"]}
         if by_frame:
-            place["labels"] = SEPARATOR.join(_labels(task, item))
+            labels = SEPARATOR.join(_labels(task, item))
+            place = {"set": facts["set"], "frame": facts["frame"], "labels": labels}
+        else:
+            place = {"id": facts["id"], "label": next(iter(item.item.labels), "")}
         if item.decision is not None:
             note = str(item.decision.get("note", ""))
             yield place | {"verdict": item.item.outcome, "reviewer": SECOND_PASS, "note": note}

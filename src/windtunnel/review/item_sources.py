@@ -49,6 +49,7 @@ def task_items(project: Project, kind: str, source: str | None, batch: str | Non
         return _pairs(frames) if kind == "pairs" else _anchors(frames)
     rows = project.stored_candidates()
     if chosen != CANDIDATES:
+        project.refuse_stale(chosen)
         audit = project.audit(chosen)
         rows = [row for row in rows if row.id in audit and audit[row.id].stage == SHORTLISTED]
     return [_image(row) for row in rows if batch in (None, row.batch)]

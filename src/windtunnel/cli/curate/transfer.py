@@ -14,6 +14,7 @@ from windtunnel.cli.options import AS_JSON, LOG, record_options, with_workers
 from windtunnel.cli.printing import print_table
 from windtunnel.core.curation_records import GroupAccuracy
 from windtunnel.options import TransferOptions
+from windtunnel.report.curation import accuracy_cells
 from windtunnel.report.tables import csv_text
 
 HEADER = ("model", "candidates", "n", "top-1 %", "95 % interval", "note")
@@ -66,7 +67,6 @@ def _row(accuracy: GroupAccuracy) -> tuple[str, ...]:
         accuracy.model,
         accuracy.group.replace("_", " "),
         f"{accuracy.n:,}",
-        f"{100 * accuracy.accuracy:.1f}",
-        f"[{100 * accuracy.low:.1f}, {100 * accuracy.high:.1f}]",
+        *accuracy_cells(accuracy),
         accuracy.note,
     )
