@@ -47,6 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         if path == "/robots.txt" and self.server.robots_status != 200:
             self.send_error(self.server.robots_status)
+        elif path == "/robots.txt" and self.server.robots_place:
+            self._redirect(self.server.robots_place)
         elif path == "/robots.txt":
             self._send(ROBOTS, "text/plain")
         elif path.startswith(("/image/", "/private/")):
@@ -70,6 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(b"", "image/jpeg")
         elif path == "/to":
             self._redirect(query)
+        elif path == "/to-nowhere":
+            self._redirect("http://[/x")
         elif path == "/loop":
             self._redirect("/loop")
         elif path == "/huge":
@@ -136,6 +140,7 @@ class ImageServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[tuple[float, str]] = []
         self.robots_status = 200
+        self.robots_place = ""
         self.busy = 0
         self.sent = 0
 

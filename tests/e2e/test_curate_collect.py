@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,7 @@ def test_every_failure_is_a_row_and_the_step_continues(
         "/to?file:///etc/passwd": "refused",
         "/to?ftp://127.0.0.1/x": "refused",
         "/to?javascript:alert(1)": "refused",
+        "/to-nowhere": "refused",
         "/private/x.jpg": "refused",
         "/private/open.jpg": "ok",
         "/image/scan.tiff": "refused",
@@ -113,6 +115,39 @@ def test_every_failure_is_a_row_and_the_step_continues(
         assert (tmp_path / "p" / row["file"]).read_bytes().startswith(b"\xff\xd8\xff")
         assert row["file"] == f"media/{row['id'][:2]}/{row['id']}.jpg"
         assert (row["width"], row["height"], row["licence"]) == (24, 24, "CC0")
+
+
+def test_several_threads_store_the_same_image(tmp_path: Path) -> None:
+    """Several hosts serve the same placeholder at the same time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from windtunnel.curate.project import Project
+
+    project, together = Project(tmp_path), threading.Barrier(8)
+
+    def store(_thread: int) -> list[tuple[str, str]]:
+        stored = []
+        for number in range(20):
+            together.wait(60)
+            stored.append(project.add_media(b"%d" % number * 10_000, ".jpg"))
+        return stored
+
+    with ThreadPoolExecutor(8) as threads:
+        first, *others = threads.map(store, range(8))
+    assert all(other == first for other in others)
+    assert len(everything(tmp_path)) == 20
+    assert (tmp_path / first[3][1]).read_bytes() == b"3" * 10_000
+
+
+def test_a_redirected_robots_file_costs_its_host_only(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    with image_server() as hostile:
+        hostile.robots_place = "http://[/x"
+        rows = [{"url": f"{each.url}/image/a", "tag": "cat"} for each in (hostile, server)]
+        found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), *FAST, "--allow-private")
+    assert [row["status"] for row in found] == ["refused", "ok"]
+    assert "redirects to no valid URL" in found[0]["reason"]
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,11 @@ def _of_url(project: Project, hosts: Hosts, number: int, url: str, origin: str) 
         content = hosts.fetch(url, origin)
     except DownloadFailed as error:
         return Outcome(number, error.status, error.reason)
+    except Stopped:
+        raise
+    except Exception as error:  # whatever a server sends costs one row, not the command
+        failure = DownloadFailed("unreachable", f"{type(error).__name__}: {error}"[:200])
+        return Outcome(number, failure.status, failure.reason)
     return _stored(project, number, content)
 
 

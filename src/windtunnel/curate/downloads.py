@@ -119,7 +119,10 @@ def download(url: str, limits: Limits, before: Callable[[Address], None]) -> byt
         content, moved = _request(address, limits)
         if moved is None:
             return content
-        url = urljoin(url, moved)
+        try:
+            url = urljoin(url, moved)
+        except ValueError as error:
+            raise DownloadFailed("refused", f"it redirects to no valid URL: {error}") from error
     raise DownloadFailed("unreachable", f"more than {MAX_REDIRECTS} redirects")
 
 
