@@ -21,6 +21,8 @@ _RESERVED = re.compile(r"clean|con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _SAFE = re.compile(r"\w(?:[\w .,'()&+-]{0,98}[\w)'])?")
 UNLABELLED_FOLDER = "images"
 MAX_NAME = 80
+# Beginnings of texts that spreadsheets calculate.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Sources that a declaration names.
 SOURCES_NAMED = 5
 
@@ -89,13 +91,20 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def csv_cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: such texts get an apostrophe in front."""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return "" if value is None else value
+
+
 def csv_text(table: pa.Table) -> str:
-    """A table as CSV, with empty cells for missing values."""
+    """A table as CSV for spreadsheets, with empty cells for missing values."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
     for row in table.to_pylist():
-        writer.writerow(["" if value is None else value for value in row.values()])
+        writer.writerow([csv_cell(value) for value in row.values()])
     return stream.getvalue()
 
 
