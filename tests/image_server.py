@@ -50,7 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/robots.txt" and self.server.robots_place:
             self._redirect(self.server.robots_place)
         elif path == "/robots.txt":
-            self._send(ROBOTS, "text/plain")
+            self._send(ROBOTS + self.server.robots_rest, "text/plain")
         elif path.startswith(("/image/", "/private/")):
             red, green, blue = (sum(path.encode()) * step % 256 for step in (1, 7, 31))
             self._send(jpeg((red, green, blue)), "text/html")  # the content decides, not the type
@@ -141,6 +141,7 @@ class ImageServer(ThreadingHTTPServer):
         self.requests: list[tuple[float, str]] = []
         self.robots_status = 200
         self.robots_place = ""
+        self.robots_rest = b""
         self.busy = 0
         self.sent = 0
 

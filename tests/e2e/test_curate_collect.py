@@ -271,6 +271,32 @@ def test_rates_and_retry_after_are_respected(
     assert min(gaps) > 0.15
 
 
+def test_the_rate_holds_for_all_ports_of_a_host(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    with image_server() as other:
+        rows = [
+            {"url": f"{each.url}/image/{name}", "tag": "cat"} for each in (server, other) for name in "ab"
+        ]
+        found = collect(
+            windtunnel_command, table(tmp_path / "t.csv", rows), "--rate", "5/s", "--allow-private"
+        )
+        times = sorted(moment for moment, _ in [*server.requests, *other.requests])
+    assert len(found) == 4
+    assert len(times) == 6
+    assert min(np.diff(times)) > 0.1
+
+
+def test_of_a_long_robots_file_the_first_part_holds(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    server.robots_rest = b"# long\n" * 10**5
+    rows = [{"url": f"{server.url}/{name}", "tag": "cat"} for name in ("image/a", "private/b")]
+    found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), *FAST, "--allow-private")
+    assert [row["status"] for row in found] == ["ok", "refused"]
+    assert "disallows" in found[1]["reason"]
+
+
 def test_a_host_that_asks_to_wait_for_long_is_left_in_peace(
     tmp_path: Path, windtunnel_command: Command, server: ImageServer
 ) -> None:
