@@ -480,7 +480,9 @@ def test_a_stopped_command_leaves_no_failures_to_another(
     assert done.summary.statuses == {"ok": 3}
 
 
-def test_duplicates_of_batches_do_not_depend_on_the_order_of_commands(tmp_path: Path) -> None:
+def test_duplicates_of_batches_do_not_depend_on_the_order_of_commands(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
     """The first batch gives an image away; the other still has it. Other labels are named."""
     from windtunnel import api
     from windtunnel.curate.project import Project
@@ -497,6 +499,8 @@ def test_duplicates_of_batches_do_not_depend_on_the_order_of_commands(tmp_path: 
     (kept,) = Project(tmp_path / "p").stored_candidates()
     other = {"cat": "fox", "fox": "cat"}[kept.label]
     assert kept.reason == f"label conflict: also given as '{other}'"
+    shown = windtunnel_command("curate", "status", tmp_path / "p")
+    assert "1 image given with several labels" in shown.stdout
     for source, left in ((first, "fox"), (second, "cat")):
         api.collect_candidates(first, tmp_path / "p")
         api.collect_candidates(second, tmp_path / "p")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -107,6 +108,7 @@ class Project(RecipeFolder):
     def __init__(self, path: Path) -> None:
         super().__init__(path, PROJECT)
         self.folder = path
+        self._adding = threading.Lock()
 
     @property
     def recipe(self) -> ProjectRecipe:
@@ -151,12 +153,16 @@ class Project(RecipeFolder):
     # Media
 
     def add_media(self, content: bytes, suffix: str) -> tuple[str, str]:
-        """Store an image under its content hash; returns the hash and the path in the project."""
+        """Store an image under its content hash; returns the hash and the path in the project.
+
+        Several threads may store the same image.
+        """
         name = content_hash(content)
         relative = f"{MEDIA_FOLDER}/{name[:2]}/{name}{suffix}"
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        create_file(path, content)
+        with self._adding:
+            create_file(path, content)
         return name, relative
 
     def read_media(self, candidate: Candidate) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.core.csv_cells import csv_cell
 from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import listed
 from windtunnel.data.own_sets import TABLE
@@ -21,8 +22,6 @@ _RESERVED = re.compile(r"clean|con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _SAFE = re.compile(r"\w(?:[\w .,'()&+-]{0,98}[\w)'])?")
 UNLABELLED_FOLDER = "images"
 MAX_NAME = 80
-# Beginnings of texts that spreadsheets calculate.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Sources that a declaration names.
 SOURCES_NAMED = 5
 
@@ -89,13 +88,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[\n{''.join(f'  {_toml(item)},{chr(10)}' for item in value)}]" if value else "[]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def csv_cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: such texts get an apostrophe in front."""
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
-    return "" if value is None else value
 
 
 def csv_text(table: pa.Table) -> str:

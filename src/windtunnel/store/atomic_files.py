@@ -7,7 +7,6 @@ In a store that a URL names there are no locks and no renames. A write is whole 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,13 +49,12 @@ def locked(folder: Location, lock: str = LOCK_FILE) -> Iterator[None]:
 def write_whole(path: Location, content: bytes, *, durable: bool = True) -> None:
     """Write or replace a file atomically; errors name the file itself.
 
-    A local file is written under another name, of this thread only, and renamed; `durable` waits until it is
-    on the disk.
+    A local file is written under another name and renamed; `durable` waits until it is on the disk.
     """
     if not isinstance(path, Path):
         path.write_bytes(content)
         return
-    unfinished = path.with_name(f"{path.name}-{threading.get_native_id()}{UNFINISHED}")
+    unfinished = path.with_name(path.name + UNFINISHED)
     try:
         with unfinished.open("wb") as stream:
             stream.write(content)
