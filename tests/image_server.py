@@ -47,8 +47,10 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         if path == "/robots.txt" and self.server.robots_status != 200:
             self.send_error(self.server.robots_status)
+        elif path == "/robots.txt" and self.server.robots_place:
+            self._redirect(self.server.robots_place)
         elif path == "/robots.txt":
-            self._send(ROBOTS, "text/plain")
+            self._send(ROBOTS + self.server.robots_rest, "text/plain")
         elif path.startswith(("/image/", "/private/")):
             red, green, blue = (sum(path.encode()) * step % 256 for step in (1, 7, 31))
             self._send(jpeg((red, green, blue)), "text/html")  # the content decides, not the type
@@ -70,6 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(b"", "image/jpeg")
         elif path == "/to":
             self._redirect(query)
+        elif path == "/to-nowhere":
+            self._redirect("http://[/x")
         elif path == "/loop":
             self._redirect("/loop")
         elif path == "/huge":
@@ -136,6 +140,8 @@ class ImageServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[tuple[float, str]] = []
         self.robots_status = 200
+        self.robots_place = ""
+        self.robots_rest = b""
         self.busy = 0
         self.sent = 0
 

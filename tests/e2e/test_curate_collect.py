@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,7 @@ def test_every_failure_is_a_row_and_the_step_continues(
         "/to?file:///etc/passwd": "refused",
         "/to?ftp://127.0.0.1/x": "refused",
         "/to?javascript:alert(1)": "refused",
+        "/to-nowhere": "refused",
         "/private/x.jpg": "refused",
         "/private/open.jpg": "ok",
         "/image/scan.tiff": "refused",
@@ -113,6 +115,39 @@ def test_every_failure_is_a_row_and_the_step_continues(
         assert (tmp_path / "p" / row["file"]).read_bytes().startswith(b"\xff\xd8\xff")
         assert row["file"] == f"media/{row['id'][:2]}/{row['id']}.jpg"
         assert (row["width"], row["height"], row["licence"]) == (24, 24, "CC0")
+
+
+def test_several_threads_store_the_same_image(tmp_path: Path) -> None:
+    """Several hosts serve the same placeholder at the same time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from windtunnel.curate.project import Project
+
+    project, together = Project(tmp_path), threading.Barrier(8)
+
+    def store(_thread: int) -> list[tuple[str, str]]:
+        stored = []
+        for number in range(20):
+            together.wait(60)
+            stored.append(project.add_media(b"%d" % number * 10_000, ".jpg"))
+        return stored
+
+    with ThreadPoolExecutor(8) as threads:
+        first, *others = threads.map(store, range(8))
+    assert all(other == first for other in others)
+    assert len(everything(tmp_path)) == 20
+    assert (tmp_path / first[3][1]).read_bytes() == b"3" * 10_000
+
+
+def test_a_redirected_robots_file_costs_its_host_only(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    with image_server() as hostile:
+        hostile.robots_place = "http://[/x"
+        rows = [{"url": f"{each.url}/image/a", "tag": "cat"} for each in (hostile, server)]
+        found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), *FAST, "--allow-private")
+    assert [row["status"] for row in found] == ["refused", "ok"]
+    assert "redirects to no valid URL" in found[0]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +222,8 @@ def test_which_addresses_are_public() -> None:
     private = (
         "127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 240.0.0.1 "
         "255.255.255.255 198.18.0.1 192.0.2.1 ::1 :: fe80::1 fe80::1%eth0 fc00::1 ff02::1 ::ffff:10.0.0.1 "
-        "::127.0.0.1 2002:7f00:1::1 2001:0:1234::1 64:ff9b::7f00:1 2001:db8::1"
+        "::127.0.0.1 2002:7f00:1::1 2001:0:1234::1 64:ff9b::7f00:1 2001:db8::1 "
+        "fec0::1 3fff::1 192.88.99.1"
     )
     for address in private.split():
         assert not is_public(address), address
@@ -233,6 +269,32 @@ def test_rates_and_retry_after_are_respected(
     gaps = np.diff(times)
     assert gaps[1] > 0.95  # Retry-After: 1
     assert min(gaps) > 0.15
+
+
+def test_the_rate_holds_for_all_ports_of_a_host(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    with image_server() as other:
+        rows = [
+            {"url": f"{each.url}/image/{name}", "tag": "cat"} for each in (server, other) for name in "ab"
+        ]
+        found = collect(
+            windtunnel_command, table(tmp_path / "t.csv", rows), "--rate", "5/s", "--allow-private"
+        )
+        times = sorted(moment for moment, _ in [*server.requests, *other.requests])
+    assert len(found) == 4
+    assert len(times) == 6
+    assert min(np.diff(times)) > 0.1
+
+
+def test_of_a_long_robots_file_the_first_part_holds(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    server.robots_rest = b"# long\n" * 10**5
+    rows = [{"url": f"{server.url}/{name}", "tag": "cat"} for name in ("image/a", "private/b")]
+    found = collect(windtunnel_command, table(tmp_path / "t.csv", rows), *FAST, "--allow-private")
+    assert [row["status"] for row in found] == ["ok", "refused"]
+    assert "disallows" in found[1]["reason"]
 
 
 def test_a_host_that_asks_to_wait_for_long_is_left_in_peace(
@@ -300,6 +362,8 @@ def test_files_and_hostile_names_stay_in_the_project(tmp_path: Path, windtunnel_
     new = {str(path) for path in tmp_path.rglob("*")} - before
     assert all(path.startswith(str(inside / "p")) or path == str(inside / "t.csv") for path in new)
     found = collect(windtunnel_command, inside / "t.csv", "--allow-private")
+    assert found[1]["status"] == "refused"
+    found = collect(windtunnel_command, inside / "t.csv", "--allow-outside-files")
     assert [row["status"] for row in found][1:4] == ["ok", "duplicate", "duplicate"]
 
 
@@ -385,3 +449,93 @@ def test_a_kill_costs_nothing(tmp_path: Path, windtunnel_command: Command, serve
     assert {name: content for name, content in killed.items() if name != "project.json"} == {
         name: content for name, content in whole.items() if name != "project.json"
     }
+
+
+def test_a_stopped_command_leaves_no_failures_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are refused; then they are allowed, and that command is stopped too."""
+    from windtunnel import api
+    from windtunnel.curate import collect as step
+
+    for number in range(3):
+        (tmp_path / f"{number}.jpg").write_bytes(jpeg((number * 50, 0, 0)))
+    (tmp_path / "t").mkdir()
+    rows = [{"file": f"../{number}.jpg", "tag": "cat"} for number in range(3)]
+    source = table(tmp_path / "t" / "t.csv", rows)
+    add = step._Journal.add
+    for count, allowed in ((3, False), (1, True)):
+        left = iter(range(count - 1))
+
+        def stopping(self: Any, outcome: Any, left: Iterator[int] = left) -> None:
+            add(self, outcome)
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(step._Journal, "add", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            api.collect_candidates(source, tmp_path / "p", allow_outside_files=allowed)
+    monkeypatch.undo()
+    done = api.collect_candidates(source, tmp_path / "p", allow_outside_files=True)
+    assert done.summary.statuses == {"ok": 3}
+
+
+def test_duplicates_of_batches_do_not_depend_on_the_order_of_commands(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """The first batch gives an image away; the other still has it. Other labels are named."""
+    from windtunnel import api
+    from windtunnel.curate.project import Project
+
+    (tmp_path / "0.jpg").write_bytes(jpeg((9, 0, 0)))
+    first = table(tmp_path / "a.csv", [{"file": "0.jpg", "tag": "cat"}])
+    second = table(tmp_path / "b.csv", [{"file": "0.jpg", "tag": "fox"}])
+    only_dogs = table(tmp_path / "map.csv", [{"tag": "dog", "class": "dog"}])
+    for name, order in (("p", (first, second)), ("q", (second, first))):
+        for source in order:
+            api.collect_candidates(source, tmp_path / name)
+    found = Project(tmp_path / "p").candidates()
+    assert found == Project(tmp_path / "q").candidates()
+    (kept,) = Project(tmp_path / "p").stored_candidates()
+    other = {"cat": "fox", "fox": "cat"}[kept.label]
+    assert kept.reason == f"label conflict: also given as '{other}'"
+    shown = windtunnel_command("curate", "status", tmp_path / "p")
+    assert "1 image given with several labels" in shown.stdout
+    for source, left in ((first, "fox"), (second, "cat")):
+        api.collect_candidates(first, tmp_path / "p")
+        api.collect_candidates(second, tmp_path / "p")
+        api.collect_candidates(source, tmp_path / "p", classes=only_dogs)
+        assert [(row.label, row.reason) for row in Project(tmp_path / "p").stored_candidates()] == [
+            (left, "")
+        ]
+
+
+def test_cells_of_manifests_are_no_formulas(tmp_path: Path, windtunnel_command: Command) -> None:
+    """Spreadsheets calculate no cell of a manifest."""
+    for number in range(2):
+        (tmp_path / f"{number}.jpg").write_bytes(jpeg((number * 50, 0, 0)))
+    rows = [
+        {"file": f"{number}.jpg", "label": f"class {number}", "source": "=1+1", "licence": "@SUM(1)"}
+        for number in range(2)
+    ]
+    collect(windtunnel_command, table(tmp_path / "t.csv", rows))
+    done = windtunnel_command("curate", "export", tmp_path / "p", "--out", tmp_path / "set")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "set" / "manifest.csv").open(encoding="utf-8") as stream:
+        cells = next(csv.DictReader(stream))
+    assert (cells["source"], cells["licence"], cells["width"]) == ("'=1+1", "'@SUM(1)", "24")
+    assert pq.read_table(tmp_path / "set" / "manifest.parquet")["source"][0].as_py() == "=1+1"
+
+
+def test_lines_and_tables_do_not_command_the_terminal() -> None:
+    import io
+
+    from rich.console import Console
+
+    from windtunnel.cli.printing import print_lines, print_table
+
+    shown = io.StringIO()
+    console = Console(file=shown, color_system=None)
+    print_lines(console, [("label", "x\x1b]0;title\x07y")])
+    print_table(console, ["name"], [["a\x1b[2Jb"]])
+    assert shown.getvalue() == "label  x?]0;title?y\nname\na?[2Jb\n"

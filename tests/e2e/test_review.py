@@ -191,7 +191,10 @@ def test_a_shortlist_is_reviewed_exported_and_scored(tmp_path: Path, windtunnel_
     words = {"a": "accept", "r": "reject", "u": "unsure"}
 
     def verdict_of(person: int) -> Any:
-        return lambda item: {"choice": words[plan[order[item.facts["id"]] % len(plan)][person]], "note": "ok"}
+        return lambda item: {
+            "choice": words[plan[order[item.facts["id"]] % len(plan)][person]],
+            "note": "=1+1",
+        }
 
     with served(folder, people_of(folder, windtunnel_command)) as running:
         for number, name in enumerate(PEOPLE):
@@ -219,6 +222,7 @@ def test_a_shortlist_is_reviewed_exported_and_scored(tmp_path: Path, windtunnel_
     made = done(
         windtunnel_command, "curate", "export", folder, "--out", tmp_path / "set", "--reviewed", table
     )
+    assert {row["note"] for row in rows_of(table)} == {"'=1+1", ""}  # no formula; decisions have no note
     # Places 0, 1 of every six are accepted, 3 and 4 by the second pass; 2 and 5 are rejected.
     assert made["outcomes"] == {"exported": 12, "rejected": 6}
     kept = {Path(row["file"]).stem for row in rows_of(tmp_path / "set" / "manifest.csv") if row["file"]}

@@ -39,7 +39,7 @@ class Candidate:
         licence: its licence, as given.
         tag: the search word, tag or folder that gave the label.
         status: `ok`, or why nothing was stored.
-        reason: what happened, in words.
+        reason: what happened, in words; of a stored image, other labels that were given for it.
         width, height: the size in pixels; 0 if unknown.
         format: `jpeg`, `png` ...; "" if unknown.
         bytes: the size of the file.

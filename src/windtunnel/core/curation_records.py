@@ -19,6 +19,7 @@ class CollectRecipe(Record, frozen=True):
     max_mb: int
     allow_private: bool
     ignore_robots: bool
+    allow_outside_files: bool = False
 
 
 class CollectSummary(Record, frozen=True):

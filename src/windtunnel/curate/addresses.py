@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
+# Site-local, documentation and former relay addresses, which `is_global` does not know everywhere.
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("fec0::/10", "3fff::/20", "192.88.99.0/24")))
+
 
 class PrivateAddress(Exception):
     """A host has an address that is not public."""
@@ -29,6 +32,8 @@ def is_public(address: str) -> bool:
             return is_public(str(inner))
         if ip.teredo is not None:
             return False
+    if any(ip in network for network in _NOT_PUBLIC):
+        return False
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_loopback)
 
 

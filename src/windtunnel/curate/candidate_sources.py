@@ -133,7 +133,7 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
             path = (folder / row.path).resolve()
         except (OSError, ValueError) as error:
             raise ImageError("unreadable", f"not a valid path: {error}") from error
-        if not options.allow_private and not path.is_relative_to(folder):
+        if not options.allow_outside_files and not path.is_relative_to(folder):
             raise OutsideFolder
         return read_file(path)
 

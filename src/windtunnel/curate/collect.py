@@ -11,6 +11,7 @@ import json
 import queue
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,11 +30,19 @@ from windtunnel.curate.candidate_sources import (
     tag_key,
 )
 from windtunnel.curate.downloads import DownloadFailed, Limits, split_url
-from windtunnel.curate.hosts import Hosts, Stopped, seconds_between
-from windtunnel.curate.project import CANDIDATES_FOLDER, FinishedStep, Project, StepKind, counts
+from windtunnel.curate.hosts import SLEEP, Hosts, Stopped, seconds_between
+from windtunnel.curate.project import (
+    CANDIDATES_FOLDER,
+    FinishedStep,
+    Project,
+    StepKind,
+    counts,
+    duplicates_marked,
+)
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, pillow_quiet, read_header
 from windtunnel.options.collect import CollectOptions
+from windtunnel.store.atomic_files import write_whole
 
 COLLECT = StepKind("collect", CollectRecipe, CollectSummary)
 # Hosts that are asked at the same time; each is asked one URL after the other.
@@ -72,8 +81,9 @@ def collect(
     step = COLLECT.of(batch)
     labels = [_label(row, classes) for row in opened.wanted]
     recipe = CollectRecipe(
-        len(opened.wanted), digest(labels), options.max_mb, options.allow_private, options.ignore_robots
-    )
+        len(opened.wanted), digest(labels), options.max_mb, options.allow_private, options.ignore_robots,
+        options.allow_outside_files,
+    )  # fmt: skip
     known: dict[int, Outcome] = {}
     try:
         with project.created(), finishing_items():
@@ -89,8 +99,7 @@ def collect(
                 journal.add(outcome)
                 known[outcome.row] = outcome
             if len(known) == len(opened.wanted):
-                others = [row for row in project.candidates() if row.batch != batch and row.status == "ok"]
-                rows = _candidates(batch, opened.wanted, labels, known, others)
+                rows = _candidates(batch, opened.wanted, labels, known)
                 project.write_batch(batch, rows)
                 record = project.finish(step, recipe, _summary(opened, rows))
                 journal.remove()
@@ -117,17 +126,21 @@ def _journal_path(project: Project, batch: str) -> Path:
 
 
 class _Journal:
-    """Outcomes so far, one JSON object per line after the digest of the recipe; a torn line is ignored."""
+    """Outcomes so far, one JSON object per line after the digest of the recipe; a torn line is ignored.
+
+    Of another recipe only stored images are kept.
+    """
 
     def __init__(self, project: Project, batch: str, recipe: str) -> None:
         self._path = _journal_path(project, batch)
         self._path.parent.mkdir(exist_ok=True)
         lines = self._path.read_bytes().split(b"\n")[:-1] if self._path.exists() else []
         self.same_recipe = bool(lines) and lines[0] == recipe.encode()
-        self.outcomes = [outcome for line in lines[1:] if (outcome := _outcome(line))]
+        found = [outcome for line in lines[1:] if (outcome := _outcome(line))]
+        self.outcomes = [outcome for outcome in found if self.same_recipe or outcome.status == "ok"]
         text = b"\n".join([recipe.encode(), *(_line(outcome) for outcome in self.outcomes), b""])
         if not self.same_recipe or self._path.read_bytes() != text:
-            self._path.write_bytes(text)
+            write_whole(self._path, text)
 
     def add(self, outcome: Outcome) -> None:
         with self._path.open("ab") as stream:
@@ -166,7 +179,7 @@ def _known(
     pairs = [(earlier_one, False) for earlier_one in earlier] + [(added, True) for added in journal.outcomes]
     for outcome, from_journal in pairs:
         present = outcome.status == "ok" and (project.folder / outcome.file).is_file()
-        failed = outcome.status != "ok" and from_journal and journal.same_recipe
+        failed = outcome.status != "ok" and from_journal
         if 0 <= outcome.row < len(labels) and labels[outcome.row] is not None and (present or failed):
             known[outcome.row] = outcome
     return known
@@ -257,6 +270,12 @@ def _downloaded(
     results: queue.Queue[Outcome | BaseException | None] = queue.Queue(HOSTS_AT_ONCE)
     leaving = threading.Event()
 
+    def put(result: Outcome | BaseException | None) -> None:
+        while not leaving.is_set():
+            with suppress(queue.Full):
+                results.put(result, timeout=SLEEP)
+                return
+
     def work() -> None:
         try:
             while not stop_requested() and not leaving.is_set():
@@ -267,13 +286,13 @@ def _downloaded(
                 for number, url in by_origin[origin]:
                     if stop_requested() or leaving.is_set():
                         break
-                    results.put(_of_url(project, hosts, number, url, origin))
+                    put(_of_url(project, hosts, number, url, origin))
         except Stopped:
             pass
         except BaseException as error:
-            results.put(error)
+            put(error)
         finally:
-            results.put(None)
+            put(None)
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(HOSTS_AT_ONCE, len(by_origin)))]
     for thread in threads:
@@ -297,6 +316,11 @@ def _of_url(project: Project, hosts: Hosts, number: int, url: str, origin: str) 
         content = hosts.fetch(url, origin)
     except DownloadFailed as error:
         return Outcome(number, error.status, error.reason)
+    except Stopped:
+        raise
+    except Exception as error:  # whatever a server sends costs one row, not the command
+        failure = DownloadFailed("unreachable", f"{type(error).__name__}: {error}"[:200])
+        return Outcome(number, failure.status, failure.reason)
     return _stored(project, number, content)
 
 
@@ -311,38 +335,26 @@ def _candidates(
     wanted: Sequence[Wanted],
     labels: Sequence[str | None],
     outcomes: Mapping[int, Outcome],
-    others: Sequence[Candidate],
 ) -> list[Candidate]:
-    """The rows of a batch; of several rows with one content, the first keeps it.
+    """The rows of a batch with the duplicates among them.
 
     Args:
         batch: the batch's name.
         wanted: the rows as they were given.
         labels: their labels; None for rows that are not collected.
         outcomes: what became of each row.
-        others: stored candidates of other batches.
     """
-    holders = {row.id: (f"row {row.row + 1} of batch {row.batch}", row.label) for row in others}
-    rows = []
-    for number, row in enumerate(wanted):
-        outcome, label = outcomes[number], labels[number] or ""
-        status, reason = outcome.status, outcome.reason
-        if status == "ok" and outcome.id in holders:
-            place, held = holders[outcome.id]
-            other = "" if held == label else f", whose label is '{held}'"
-            status, reason = "duplicate", f"same content as {place}{other}"
-        elif status == "ok":
-            holders[outcome.id] = (f"row {number + 1}", label)
-        facts = {**asdict(outcome), "status": status, "reason": reason}
-        rows.append(
+    return duplicates_marked(
+        [
             Candidate(
                 batch=batch,
-                label=label,
+                label=labels[number] or "",
                 url=row.url or row.path,
                 source=row.source,
                 licence=row.licence,
                 tag=row.tag,
-                **facts,
+                **asdict(outcomes[number]),
             )
-        )
-    return rows
+            for number, row in enumerate(wanted)
+        ]
+    )

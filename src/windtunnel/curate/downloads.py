@@ -64,7 +64,7 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what has its own robots.txt and rate."""
+        """Scheme, host and port: what has its own robots.txt."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         default = PORTS[self.scheme] == self.port
         return f"{self.scheme}://{host}" + ("" if default else f":{self.port}")
@@ -72,12 +72,16 @@ class Address:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one download, and how it identifies itself."""
+    """Limits of one download, and how it identifies itself.
+
+    Of an answer with more bytes the first ones are returned if `first_part`, else it is refused.
+    """
 
     bytes: int
     seconds: float
     allow_private: bool
     user_agent: str
+    first_part: bool = False
 
 
 def split_url(url: str) -> Address:
@@ -119,7 +123,10 @@ def download(url: str, limits: Limits, before: Callable[[Address], None]) -> byt
         content, moved = _request(address, limits)
         if moved is None:
             return content
-        url = urljoin(url, moved)
+        try:
+            url = urljoin(url, moved)
+        except ValueError as error:
+            raise DownloadFailed("refused", f"it redirects to no valid URL: {error}") from error
     raise DownloadFailed("unreachable", f"more than {MAX_REDIRECTS} redirects")
 
 
@@ -187,11 +194,14 @@ def _answer(
             wait=wait,
         )
     declared = response.length
-    if declared is not None and declared > limits.bytes:
+    if declared is not None and declared > limits.bytes and not limits.first_part:
         raise _too_large(declared, limits)
-    blocks, size = [], 0
+    blocks: list[bytes] = []
+    size = 0
     while block := response.read1(BLOCK_BYTES):
         size += len(block)
+        if size > limits.bytes and limits.first_part:
+            return b"".join([*blocks, block])[: limits.bytes], None
         if size > limits.bytes:
             raise _too_large(None, limits)
         blocks.append(block)

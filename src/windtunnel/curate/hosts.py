@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from windtunnel.core.candidates import CandidateStatus
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import stop_requested
 from windtunnel.core.option_names import option
-from windtunnel.curate.downloads import Address, DownloadFailed, Limits, download
+from windtunnel.curate.downloads import Address, DownloadFailed, Limits, download, split_url
 from windtunnel.curate.robots import ALLOW_ALL, MAX_ROBOTS_BYTES, Robots, read_robots
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|min|minute|h|hour)\s*")
@@ -41,7 +41,6 @@ class _Host:
     """What is known of one origin."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    next: float = 0.0
     robots: Robots | None = None
     silent: int = 0
     closed: str = ""
@@ -49,7 +48,7 @@ class _Host:
 
 
 class Hosts:
-    """Downloads at a rate for each origin; used by several threads."""
+    """Downloads at a rate for each host name; used by several threads."""
 
     def __init__(self, limits: Limits, *, interval: float, retries: int, robots: bool) -> None:
         self._limits = limits
@@ -57,6 +56,7 @@ class Hosts:
         self._retries = retries
         self._ask_robots = robots
         self._hosts: dict[str, _Host] = {}
+        self._next: dict[str, float] = {}  # by host name, when it may be asked again
         self._lock = threading.Lock()
 
     def fetch(self, url: str, origin: str) -> bytes:
@@ -79,7 +79,7 @@ class Hosts:
                 if not error.temporary or attempt == self._retries:
                     self._count_silence(host, error)
                     raise
-                self._delay(host, max(error.wait, self._interval, 2.0**attempt))
+                self._delay(split_url(url), max(error.wait, self._interval, 2.0**attempt))
             else:
                 host.silent = 0
                 return content
@@ -107,15 +107,13 @@ class Hosts:
                     host.robots = self._robots(address, host)
             if not host.robots.allows(address.target):
                 raise DownloadFailed("refused", f"robots.txt of {address.host} disallows it")
-        self._take_turn(host)
+        self._take_turn(address, host)
 
     def _robots(self, address: Address, host: _Host) -> Robots:
         """The rules of an origin: without a file everything is allowed; one that cannot be read closes it."""
-        limits = Limits(
-            MAX_ROBOTS_BYTES, self._limits.seconds, self._limits.allow_private, self._limits.user_agent
-        )
+        limits = replace(self._limits, bytes=MAX_ROBOTS_BYTES, first_part=True)
         for attempt in range(self._retries + 1):
-            self._take_turn(host)
+            self._take_turn(address, host)
             try:
                 content = download(f"{address.origin}/robots.txt", limits, _any_address)
                 return read_robots(content, self._limits.user_agent)
@@ -130,23 +128,24 @@ class Hosts:
                     )
                     host.closed_as = error.status
                     raise DownloadFailed(error.status, host.closed) from error
-                self._delay(host, max(error.wait, self._interval, 2.0**attempt))
+                self._delay(address, max(error.wait, self._interval, 2.0**attempt))
         raise AssertionError("the last attempt returns or raises")
 
-    def _take_turn(self, host: _Host) -> None:
-        """Wait until the origin may be asked again, and reserve the next turn."""
+    def _take_turn(self, address: Address, host: _Host) -> None:
+        """Wait until the host may be asked again, and reserve the next turn."""
         delay = host.robots.delay if host.robots else 0.0
         with self._lock:
-            turn = max(time.monotonic(), host.next)
-            host.next = turn + max(self._interval, delay)
+            turn = max(time.monotonic(), self._next.get(address.host, 0.0))
+            self._next[address.host] = turn + max(self._interval, delay)
         while (left := turn - time.monotonic()) > 0:
             if stop_requested():
                 raise Stopped
             time.sleep(min(SLEEP, left))
 
-    def _delay(self, host: _Host, seconds: float) -> None:
+    def _delay(self, address: Address, seconds: float) -> None:
         with self._lock:
-            host.next = max(host.next, time.monotonic() + seconds)
+            earliest = time.monotonic() + seconds
+            self._next[address.host] = max(self._next.get(address.host, 0.0), earliest)
 
 
 def _any_address(_address: Address) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -108,6 +109,7 @@ class Project(RecipeFolder):
     def __init__(self, path: Path) -> None:
         super().__init__(path, PROJECT)
         self.folder = path
+        self._adding = threading.Lock()
 
     @property
     def recipe(self) -> ProjectRecipe:
@@ -130,11 +132,11 @@ class Project(RecipeFolder):
     # Candidates
 
     def candidates(self) -> list[Candidate]:
-        """Every candidate of every batch, in the order of batches and rows."""
+        """Every candidate of every batch, in the order of batches and rows, with duplicates marked."""
         rows: list[Candidate] = []
         for file in sorted((self.folder / CANDIDATES_FOLDER).glob("*.parquet")):
             rows += [Candidate(**row) for row in read_table(file).to_pylist()]
-        return rows
+        return duplicates_marked(rows)
 
     def stored_candidates(self) -> list[Candidate]:
         """The candidates whose images are stored, each content once, by id."""
@@ -152,12 +154,16 @@ class Project(RecipeFolder):
     # Media
 
     def add_media(self, content: bytes, suffix: str) -> tuple[str, str]:
-        """Store an image under its content hash; returns the hash and the path in the project."""
+        """Store an image under its content hash; returns the hash and the path in the project.
+
+        Several threads may store the same image.
+        """
         name = content_hash(content)
         relative = f"{MEDIA_FOLDER}/{name[:2]}/{name}{suffix}"
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        create_file(path, content)
+        with self._adding:
+            create_file(path, content)
         return name, relative
 
     def read_media(self, candidate: Candidate) -> bytes:
@@ -262,6 +268,33 @@ class Project(RecipeFolder):
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, parquet_bytes(table))
+
+
+def duplicates_marked(rows: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates of which the first with each content keeps it; its reason names the other labels given.
+
+    All batches are marked together, so the result does not depend on which was collected first.
+    """
+    holders: dict[str, Candidate] = {}
+    by_url: dict[tuple[str, str], str] = {}
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        if row.id:
+            holders.setdefault(row.id, row)
+            by_url.setdefault((row.batch, row.url), row.id)
+        content = row.id or (by_url.get((row.batch, row.url), "") if row.status == "duplicate" else "")
+        if content and row.label not in labels.setdefault(content, []):
+            labels[content].append(row.label)
+    return [_marked(row, holders[row.id], labels[row.id]) if row.id else row for row in rows]
+
+
+def _marked(row: Candidate, holder: Candidate, labels: Sequence[str]) -> Candidate:
+    if row is holder:
+        others = ", ".join(f"'{label}'" for label in labels if label not in ("", row.label))
+        return replace(row, status="ok", reason=f"label conflict: also given as {others}" if others else "")
+    place = f"row {holder.row + 1}" + ("" if holder.batch == row.batch else f" of batch {holder.batch}")
+    other = "" if holder.label == row.label else f", whose label is '{holder.label}'"
+    return replace(row, status="duplicate", reason=f"same content as {place}{other}")
 
 
 def open_project(path: str | Path) -> Project:

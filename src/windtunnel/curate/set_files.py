@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.core.csv_cells import csv_cell
 from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import listed
 from windtunnel.data.own_sets import TABLE
@@ -100,12 +101,12 @@ def _toml(value: Any) -> str:
 
 
 def csv_text(table: pa.Table) -> str:
-    """A table as CSV, with empty cells for missing values."""
+    """A table as CSV for spreadsheets, with empty cells for missing values."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
     for row in table.to_pylist():
-        writer.writerow(["" if value is None else value for value in row.values()])
+        writer.writerow([csv_cell(value) for value in row.values()])
     return stream.getvalue()
 
 

@@ -19,6 +19,7 @@ class ProjectStatus:
         candidates: how many rows have each status; `ok` are the stored images.
         labels: how many stored images have each label status.
         classes: how many stored images each class has.
+        label_conflicts: how many stored images were given with several labels.
         steps: the summary of every finished step.
         stages: of each audit, how many candidates left at each stage.
         next: a command that continues the project.
@@ -29,6 +30,7 @@ class ProjectStatus:
     candidates: dict[str, int]
     labels: dict[str, int]
     classes: dict[str, int]
+    label_conflicts: int
     steps: dict[str, dict[str, Any]]
     stages: dict[str, dict[str, int]]
     next: str
@@ -46,6 +48,7 @@ def project_status(project: Project) -> ProjectStatus:
         candidates=counts(row.status for row in rows),
         labels=counts(row.label_status for row in stored),
         classes=counts(row.label for row in stored if row.label),
+        label_conflicts=sum(bool(row.reason) for row in stored),
         steps={name: record.summary for name, record in steps.items()},
         stages={name: counts(audit.stage for audit in project.audit(name).values()) for name in audits},
         next=_next_command(

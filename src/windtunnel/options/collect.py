@@ -28,8 +28,11 @@ class CollectOptions(Options):
     max_mb: int = option_field(default=32, help="Largest image, in MB.", minimum=1)
     allow_private: bool = option_field(
         default=False,
-        help="Allow private, loopback and link-local addresses, and files outside the table's folder. Only "
-        "for tables that you trust.",
+        help="Allow private, loopback and link-local addresses. Only for tables that you trust.",
+    )
+    allow_outside_files: bool = option_field(
+        default=False,
+        help="Allow files outside the table's folder. Only for tables that you trust.",
     )
     ignore_robots: bool = option_field(
         default=False, help="Do not ask robots.txt; only for hosts that allowed it."

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.csv_cells import csv_cell
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
 from windtunnel.review.agreement import MAJORITY, Accuracy, TaskAgreement
@@ -146,14 +147,14 @@ def _verdict_rows(task: Task, judged: Sequence[JudgedItem], by_frame: bool) -> I
             place = {"id": facts["id"], "label": next(iter(item.item.labels), "")}
         if item.decision is not None:
             note = str(item.decision.get("note", ""))
-            yield place | {"verdict": item.item.outcome, "reviewer": SECOND_PASS, "note": note}
+            yield place | {"verdict": item.item.outcome, "reviewer": SECOND_PASS, "note": csv_cell(note)}
         elif item.item.outcome == CONFLICT:
             yield place | {"verdict": UNSURE, "reviewer": UNDECIDED, "note": ""}
         else:
             for vote in item.votes:
                 voted = task.kind.vote(task.kind.read(vote.verdict), item.item.labels)
                 yield place | {
-                    "verdict": voted, "reviewer": vote.person.name, "note": vote.verdict["note"]
+                    "verdict": voted, "reviewer": vote.person.name, "note": csv_cell(vote.verdict["note"]),
                 }  # fmt: skip
     if isinstance(task.kind, Pairs):
         for set_, anchor in sorted(_bad_anchors(task.kind, judged)):

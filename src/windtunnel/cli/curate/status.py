@@ -10,7 +10,7 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.printing import print_lines
-from windtunnel.core.wording import listed
+from windtunnel.core.wording import counted, listed
 
 # Classes that are listed.
 CLASSES_SHOWN = 8
@@ -33,11 +33,16 @@ def _lines(status: api.ProjectStatus) -> list[tuple[str, str]]:
         ("project", f"{status.name}   {status.location}"),
         ("candidates", f"{sum(status.candidates.values()):,}: {_counts(status.candidates)}"),
         ("labels", _counts(status.labels)),
+        *([("conflicts", _conflicts(status))] if status.label_conflicts else []),
         ("classes", f"{len(status.classes):,}: {_counts(status.classes)}"),
         *(("step", f"{name}: {_summary(summary)}") for name, summary in status.steps.items()),
         *(("stages", f"{name}: {_counts(stages)}") for name, stages in status.stages.items()),
         ("next", status.next),
     ]
+
+
+def _conflicts(status: api.ProjectStatus) -> str:
+    return f"{counted(status.label_conflicts, 'image')} given with several labels; the first is kept"
 
 
 def _counts(numbers: dict[str, int]) -> str:
