@@ -90,6 +90,19 @@ def test_seconds_reach_to_the_nearest_presentation_time(tmp_path: Path, windtunn
     assert [row["time"] for row in rows] == pytest.approx(times[rows[0]["index"] : rows[-1]["index"] + 1])
 
 
+@pytest.mark.parametrize("rate", [24, 30, 60, 120])
+def test_rounded_times_are_a_constant_rate_and_a_gap_is_not(
+    tmp_path: Path, windtunnel_command: Command, rate: int
+) -> None:
+    """Matroska has milliseconds."""
+    times = [round(number * 1000 / rate) for number in range(31)]
+    write_clip(tmp_path / "even.mkv", numbered_frames(30), milliseconds=times[:30])
+    write_clip(tmp_path / "gap.mkv", numbered_frames(30), milliseconds=times[:20] + times[21:])
+    made = curate(windtunnel_command, "even.mkv", "gap.mkv", "--frames", 2)
+    found = {Path(video["path"]).stem: video["variable_rate"] for video in made["videos"]}
+    assert found == {"even": False, "gap": True}
+
+
 def test_rotated_frames_are_stored_upright(tmp_path: Path, windtunnel_command: Command) -> None:
     turn(write_h264(tmp_path / "a.mp4", numbered_frames(30)), "clockwise")
     (video,) = curate(windtunnel_command, "a.mp4", "--frames", 2)["videos"]
