@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -244,3 +245,17 @@ def test_candidates_that_arrive_while_models_load_are_selected(
     monkeypatch.setattr(ood, "load_source", collecting)
     assert api.select_ood(project, [file], min_confidence=0).summary.stored == 3
     assert len(audit(project, "ood")) == 3
+
+
+@pytest.mark.parametrize("least", [0.0, 0.01])
+def test_failed_predictions_are_tried_again(tmp_path: Path, least: float) -> None:
+    """By the same command, and with another threshold."""
+    project, file = made_project(tmp_path, ["mug", "wolf"], ["cat", "dog"], each=2)
+    row = pq.read_table(project / "candidates").to_pylist()[0]
+    kept = (project / row["file"]).read_bytes()
+    (project / row["file"]).unlink()
+    api.select_ood(project, [file], min_confidence=0)
+    assert audit(project, "ood")[row["id"]]["stage"] == "failed"
+    (project / row["file"]).write_bytes(kept)
+    api.select_ood(project, [file], min_confidence=least)
+    assert {found["stage"] for found in audit(project, "ood").values()} == {"shortlisted"}

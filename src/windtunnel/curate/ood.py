@@ -75,7 +75,7 @@ def select_ood(
             duplicate_cosine=duplicates.least_cosine,
             hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
         )
-        if (finished := project.finished(OOD, recipe)) and OOD.name in project.audits():
+        if (finished := project.finished(OOD, recipe)) and not _failed(project):
             return finished
         selection = _Selection(rows, known, parents)
         ids = selection.remaining()
@@ -105,6 +105,11 @@ def select_ood(
             ),
         )
         return project.finish(OOD, recipe, summary)
+
+
+def _failed(project: Project) -> bool:
+    """Whether the audit is missing, or has candidates without prediction, which are tried again."""
+    return OOD.name not in project.audits() or FAILED in project.audit_table(OOD.name)["stage"].to_pylist()
 
 
 def _loaded(spec: Any, classes: str | Path | None) -> FilterModel:
