@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -14,6 +15,7 @@ from tests.conftest import Command
 from tests.e2e.test_curate_filter import CLASSES, TOML, audit
 from tests.onnx_models import write_colour_model
 from windtunnel import UserError, api
+from windtunnel.curate import ood
 
 # An extract of WordNet's nouns: parent and child. A dog is a canine and a domestic animal.
 IS_A = """
@@ -145,6 +147,115 @@ def test_ood_keeps_confident_predictions(tmp_path: Path) -> None:
     least = sorted(row["model1_confidence"][4] for row in audit(project, "ood").values())[3]
     api.select_ood(project, [file], min_confidence=least)
     rows = audit(project, "ood").values()
-    assert {row["stage"] for row in rows} == {"shortlisted", "unsure"}
+    assert {row["stage"] for row in rows} == {"shortlisted", "low_confidence"}
     for row in rows:
         assert (row["stage"] == "shortlisted") == (row["model1_confidence"][4] >= least)
+
+
+def stages_of(project: Path) -> dict[str, str]:
+    return {row["label"]: row["stage"] for row in audit(project, "ood").values()}
+
+
+@pytest.mark.parametrize(
+    ("labels", "known", "expected"),
+    [
+        (["goldfish", "Tench", "mug"], ["n01443537", "n01440764"], {"goldfish", "Tench"}),
+        (["n01443537", "n01440764", "mug"], ["goldfish", "cup"], {"n01443537"}),
+        (["Cat", "wild_dog", "mug"], ["cat", "Wild dog"], {"Cat", "wild_dog"}),
+        # Two classes of ImageNet are called crane: the ids differ, and the name may be either.
+        (["n03126707", "crane"], ["n02012849", "cup"], {"crane"}),
+    ],
+)
+def test_the_same_class_under_another_name_is_in_distribution(
+    tmp_path: Path, labels: list[str], known: list[str], expected: set[str]
+) -> None:
+    project, file = made_project(tmp_path, labels, known, each=1)
+    api.select_ood(project, [file], min_confidence=0)
+    assert stages_of(project) == {
+        label: "in_distribution" if label in expected else "shortlisted" for label in labels
+    }
+
+
+def test_names_of_another_kind_are_refused_or_named(tmp_path: Path) -> None:
+    for folder in "abc":
+        (tmp_path / folder).mkdir()
+    project, file = made_project(tmp_path / "a", ["3", "7"], ["cat", "dog"], each=1)
+    with pytest.raises(UserError, match="labels are class indices, such as '3'"):
+        api.select_ood(project, [file])
+    project, file = made_project(tmp_path / "b", ["wolf", "fox"], ["0", "1"], each=1)
+    with pytest.raises(UserError, match="does not declare its classes"):
+        api.select_ood(project, [file])
+    project, file = made_project(tmp_path / "c", ["n02084071", "n02083346"], ["cat", "dog"], each=1)
+    with pytest.warns(windtunnel.ImplausibleScores):
+        warnings = "\n".join(api.select_ood(project, [file]).summary.warnings)
+    assert "2 classes of candidates ('n02083346', 'n02084071')" in warnings
+    assert "No candidate has a class of the filter models" in warnings
+
+
+def test_names_are_found_in_the_hierarchy_in_other_letters(tmp_path: Path) -> None:
+    project, file = made_project(tmp_path, ["Animal", "mug"], ["cat", "Dog"], each=1)
+    (tmp_path / "classes.csv").write_text("child,parent\ncat,feline\ndog,animal\nmug,cup\n")
+    related = api.select_ood(project, [file], hierarchy=tmp_path / "classes.csv").summary.related_classes
+    assert [(row.name, row.relation, row.known) for row in related] == [("Animal", "above", "Dog")]
+
+
+def test_masked_classes_stay_in_distribution(tmp_path: Path) -> None:
+    project, file = made_project(tmp_path, ["dog", "puppy", "mug"], ["cat", "dog", "fox"], each=1)
+    (tmp_path / "kept.txt").write_text("cat\nfox\n")
+    (tmp_path / "classes.csv").write_text("child,parent\npuppy,dog\nmug,cup\ncat,feline\nfox,canine\n")
+    api.select_ood(
+        project,
+        [file],
+        classes=tmp_path / "kept.txt",
+        hierarchy=tmp_path / "classes.csv",
+        min_confidence=0,
+    )
+    assert stages_of(project) == {"dog": "in_distribution", "puppy": "related", "mug": "shortlisted"}
+    predicted = {name for row in audit(project, "ood").values() for name in row["model1_predicted"] or ()}
+    assert predicted <= {"cat", "fox"}
+
+
+def unlabelled_project(tmp_path: Path) -> tuple[Path, Path]:
+    """A project with a mug, a cat and an image without a label, and a model of cats and dogs."""
+    _, file = made_project(tmp_path, ["mug", "cat", "other"], ["cat", "dog"], each=1)
+    rows = "images/mug/0.png,mug\nimages/cat/0.png,cat\nimages/other/0.png,\n"
+    (tmp_path / "table.csv").write_text(f"file,tag\n{rows}")
+    api.collect_candidates(tmp_path / "table.csv", tmp_path / "second")
+    return tmp_path / "second", file
+
+
+def test_candidates_without_a_label_are_not_shortlisted(tmp_path: Path) -> None:
+    project, file = unlabelled_project(tmp_path)
+    summary = api.select_ood(project, [file], min_confidence=0).summary
+    assert stages_of(project) == {"mug": "shortlisted", "cat": "in_distribution", "": "unlabelled"}
+    assert (summary.stored, summary.outside_label_space, summary.shortlist) == (3, 1, 1)
+
+
+def test_candidates_that_arrive_while_models_load_are_selected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, file = made_project(tmp_path, ["mug", "wolf"], ["cat", "dog"], each=1)
+    load = ood.load_source
+
+    def collecting(spec: Path) -> object:
+        Image.new("RGB", (40, 40), (9, 60, 200)).save(tmp_path / "images" / "mug" / "new.png")
+        api.collect_candidates(tmp_path / "images", project)
+        return load(spec)
+
+    monkeypatch.setattr(ood, "load_source", collecting)
+    assert api.select_ood(project, [file], min_confidence=0).summary.stored == 3
+    assert len(audit(project, "ood")) == 3
+
+
+@pytest.mark.parametrize("least", [0.0, 0.01])
+def test_failed_predictions_are_tried_again(tmp_path: Path, least: float) -> None:
+    """By the same command, and with another threshold."""
+    project, file = made_project(tmp_path, ["mug", "wolf"], ["cat", "dog"], each=2)
+    row = pq.read_table(project / "candidates").to_pylist()[0]
+    kept = (project / row["file"]).read_bytes()
+    (project / row["file"]).unlink()
+    api.select_ood(project, [file], min_confidence=0)
+    assert audit(project, "ood")[row["id"]]["stage"] == "failed"
+    (project / row["file"]).write_bytes(kept)
+    api.select_ood(project, [file], min_confidence=least)
+    assert {found["stage"] for found in audit(project, "ood").values()} == {"shortlisted"}

@@ -90,6 +90,19 @@ def test_seconds_reach_to_the_nearest_presentation_time(tmp_path: Path, windtunn
     assert [row["time"] for row in rows] == pytest.approx(times[rows[0]["index"] : rows[-1]["index"] + 1])
 
 
+@pytest.mark.parametrize("rate", [24, 30, 60, 120])
+def test_rounded_times_are_a_constant_rate_and_a_gap_is_not(
+    tmp_path: Path, windtunnel_command: Command, rate: int
+) -> None:
+    """Matroska has milliseconds."""
+    times = [round(number * 1000 / rate) for number in range(31)]
+    write_clip(tmp_path / "even.mkv", numbered_frames(30), milliseconds=times[:30])
+    write_clip(tmp_path / "gap.mkv", numbered_frames(30), milliseconds=times[:20] + times[21:])
+    made = curate(windtunnel_command, "even.mkv", "gap.mkv", "--frames", 2)
+    found = {Path(video["path"]).stem: video["variable_rate"] for video in made["videos"]}
+    assert found == {"even": False, "gap": True}
+
+
 def test_rotated_frames_are_stored_upright(tmp_path: Path, windtunnel_command: Command) -> None:
     turn(write_h264(tmp_path / "a.mp4", numbered_frames(30)), "clockwise")
     (video,) = curate(windtunnel_command, "a.mp4", "--frames", 2)["videos"]
@@ -465,6 +478,81 @@ def test_reviewers_may_correct_the_labels_of_a_set(tmp_path: Path, windtunnel_co
         ("a", "dog", "bird"),
         ("b", "dog"),
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # Rows of an anchor: reviewer, verdict, labels.
+        ([("ann", "accept", "dog")], {"dog"}),
+        (
+            [("ann", "accept", "cat"), ("ben", "accept", "cat;dog"), ("cy", "accept", "cat;dog")],
+            {"cat", "dog"},
+        ),
+        ([("ann", "accept", ""), ("ben", "accept", ""), ("cy", "accept", "dog")], {"cat"}),
+        ([("ann", "accept", ""), ("ben", "accept", ""), ("cy", "reject", "dog")], {"cat"}),
+        ([("ann", "accept", "dog"), ("ben", "accept", "bird")], {"cat"}),
+        ([("ann", "accept", "dog"), ("ann", "accept", "bird")], {"bird"}),
+    ],
+)
+def test_labels_of_a_set_are_those_of_most_reviewers_who_accept_its_anchor(
+    tmp_path: Path, windtunnel_command: Command, given: list[tuple[str, str, str]], expected: set[str]
+) -> None:
+    write_clip(tmp_path / "a.mkv", numbered_frames(30))
+    table(tmp_path / "labels.csv", {"video": "a.mkv", "label": "cat"})
+    curate(windtunnel_command, "a.mkv", "--labels", "labels.csv", "--frames", 1)
+    before, anchor, after = frames_of(tmp_path / "p")
+    rows = [
+        {
+            "set": anchor["set"],
+            "frame": anchor["index"],
+            "reviewer": name,
+            "verdict": verdict,
+            "labels": names,
+        }
+        for name, verdict, names in given
+    ]
+    for row, verdict in ((before, "accept"), (after, "reject")):  # labels of other frames do not count
+        rows.append(
+            {
+                "set": row["set"],
+                "frame": row["index"],
+                "reviewer": "zoe",
+                "verdict": verdict,
+                "labels": "person",
+            }
+        )
+    table(tmp_path / "verdicts.csv", *rows)
+    done = windtunnel_command("curate", "export", "p", "--out", "set", "--reviewed", "verdicts.csv")
+    assert done.returncode == 0, done.stderr
+    exported = [row for row in csv_rows(tmp_path / "set" / "manifest.csv") if row["outcome"] == "exported"]
+    assert [set(row["labels"].split(";")) for row in exported] == [expected] * 2
+
+
+def test_a_frame_of_two_sets_has_the_labels_of_both(tmp_path: Path, windtunnel_command: Command) -> None:
+    write_clip(tmp_path / "a.mkv", numbered_frames(7))
+    table(tmp_path / "labels.csv", {"video": "a.mkv", "label": "cat"})
+    curate(windtunnel_command, "a.mkv", "--labels", "labels.csv", "--frames", 2, "--anchors", 2, "--gap", 0)
+    frames = frames_of(tmp_path / "p")
+    first, second = sorted({row["set"] for row in frames})
+    shared = {row["index"] for row in frames if row["set"] == first} & {
+        row["index"] for row in frames if row["set"] == second
+    }
+    assert shared
+    given = {first: "cat;dog", second: "cat;bird"}
+    rows = [
+        {"set": row["set"], "frame": row["index"], "verdict": "accept", "labels": given[row["set"]]}
+        for row in frames
+    ]
+    table(tmp_path / "verdicts.csv", *rows)
+    done = windtunnel_command("curate", "export", "p", "--out", "set", "--reviewed", "verdicts.csv")
+    assert done.returncode == 0, done.stderr
+    names = json.loads((tmp_path / "set" / "misc" / "class_index.json").read_text())
+    stored = json.loads((tmp_path / "set" / "metadata" / "labels.json").read_text())
+    labels = {int(Path(key).stem): {names[str(place)] for place in found} for key, found in stored.items()}
+    assert {index for index, found in labels.items() if found == {"cat", "dog", "bird"}} == shared
+    for row in csv_rows(tmp_path / "set" / "manifest.csv"):
+        assert set(row["labels"].split(";")) == labels[int(row["index"])]
 
 
 def test_boxes_are_exported_as_coco_reads_them(tmp_path: Path, windtunnel_command: Command) -> None:

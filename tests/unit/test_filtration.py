@@ -57,7 +57,9 @@ def brute_force(pool, rules):
     stage, queue = {}, {}
     for candidate in pool:
         views = [view for model in candidate.views for view in model]
-        if any(predicted == candidate.label for predicted, _, _ in views):
+        if any(
+            predicted == candidate.label or single(true) == single(best) for predicted, best, true in views
+        ):
             stage[candidate.id] = "correct"
             continue
         if any(single(true) > single(rules.max_true_confidence) for _, _, true in views):
@@ -157,3 +159,9 @@ def test_the_centre_crop_of_the_first_model_defines_the_confusion():
 def test_wrong_rules_are_refused(change):
     with pytest.raises(UserError):
         FilterRules(**change)
+
+
+def test_the_true_class_may_share_the_highest_confidence():
+    """Which of equal classes is named first does not matter."""
+    tied = [one("tied", 0, odd=None, true=0.1, confidence=0.1), one("lower", 0, true=0.1, confidence=0.11)]
+    assert stages(tied, 1, FilterRules()) == {"tied": "correct", "lower": "shortlisted"}

@@ -236,7 +236,7 @@ class RelatedClass(Record, frozen=True):
 
 
 class OodRecipe(Record, frozen=True):
-    """What determines an out-of-distribution selection; `in_distribution` are the competing classes."""
+    """What determines an out-of-distribution selection; `in_distribution` are the models' classes."""
 
     candidates: str
     models: tuple[FilterModelRecord, ...]
@@ -252,7 +252,7 @@ class OodSummary(Record, frozen=True):
 
     Attributes:
         stored: stored candidates.
-        outside_label_space: those whose class no filter model has.
+        outside_label_space: those with a class that no filter model has.
         unrelated: those whose class is neither above nor below a class of the filter models.
         shortlist: those that every model is confident about.
         hierarchy_known: whether a hierarchy was given.

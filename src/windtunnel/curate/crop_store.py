@@ -81,14 +81,17 @@ class CropStore:
         workers: Workers = Workers(),  # noqa: B008 (frozen)
         progress: Progress = silent,
     ) -> StoredPredictions:
-        """Predict the candidates that are not stored, and return the predictions of all of them.
+        """Predict the candidates that have no stored prediction, and return the predictions of all of them.
+
+        Failed predictions are tried again: a file may be back, or there is more memory.
 
         The caller holds the project's lock. Each shard is stored when it is finished, so the same call
         continues after a stop.
         """
         outputs = self._outputs(images, samples)
         stored = self._read()
-        missing = [sample for sample in samples if (sample.id, outputs[sample.id]) not in stored]
+        usable = {key for key, row in stored.items() if row.status == "ok"}
+        missing = [sample for sample in samples if (sample.id, outputs[sample.id]) not in usable]
         progress(len(samples) - len(missing), len(samples))
         if missing:
             self._predict_missing(images, missing, outputs, workers, progress, len(samples))
@@ -169,7 +172,10 @@ class CropStore:
         return pa.table(columns, self._schema)
 
     def _read(self) -> dict[tuple[str, int], CandidatePrediction]:
-        """The stored rows by candidate and output of its class; a damaged shard is removed."""
+        """The stored rows by candidate and output of its class, predictions rather than failures.
+
+        A damaged shard is removed.
+        """
         rows: dict[tuple[str, int], CandidatePrediction] = {}
         for file in sorted(self.folder.glob("*.parquet")):
             try:
@@ -178,6 +184,8 @@ class CropStore:
                 file.unlink()
                 continue
             for row in table.to_pylist():
+                if row["status"] != "ok" and (row["id"], row["output"]) in rows:
+                    continue
                 rows[row["id"], row["output"]] = CandidatePrediction(
                     row["id"],
                     row["status"],

@@ -2,7 +2,8 @@
 
 The steps of ImageNet-A, on arrays of predictions (candidates x models x crops):
 
-1. `correct`: any crop of any model is classified correctly.
+1. `correct`: any crop of any model is classified correctly. If several classes have the highest confidence,
+   each of them counts as predicted.
 2. `confident`: any crop of any model gives the true class more than 15 % confidence.
 3. `over_cap`: its confusion (true class, predicted class) has 15 candidates that rank before it.
 4. `shortlisted`: all others.
@@ -143,7 +144,7 @@ def filter_candidates(
     true_confidence = predictions.true_confidence.reshape(flat)
     rows = np.arange(count)
 
-    right = predicted == labels[:, None]
+    right = (predicted == labels[:, None]) | (true_confidence == confidence)
     any_right = right.any(axis=1)
     top_view = true_confidence.argmax(axis=1)
     top = true_confidence[rows, top_view]

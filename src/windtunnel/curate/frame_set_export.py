@@ -169,6 +169,7 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Frame
         _row(frame, by_id[frame.video], review, EXPORTED if outcomes is None else outcomes[_key(frame)])
         for frame in frames
     ]
+    rows = _with_labels_of_all_sets(rows)
     exported = [row for row in rows if row.outcome == EXPORTED]
     _check(project, frames, exported, review)
     own = _declaration(project, options, exported)
@@ -195,6 +196,19 @@ def _row(frame: SetFrame, video: VideoRow, review: FrameVerdicts | None, outcome
         frame = dataclasses.replace(frame, label_status="confirmed")
     votes, notes = review.votes.get(_key(frame), {}), review.notes.get(_key(frame), {})
     return FrameSetRow(frame, video, review.of(frame), votes, notes, outcome)
+
+
+def _with_labels_of_all_sets(rows: Sequence[FrameSetRow]) -> list[FrameSetRow]:
+    """The rows; an exported frame that several sets share has the classes of all of them."""
+    labels: dict[str, dict[str, None]] = {}
+    for row in rows:
+        labels.setdefault(row.file, {}).update(dict.fromkeys(row.frame.labels))
+    return [
+        dataclasses.replace(row, frame=dataclasses.replace(row.frame, labels=tuple(labels[row.file])))
+        if row.outcome == EXPORTED
+        else row
+        for row in rows
+    ]
 
 
 def _check(

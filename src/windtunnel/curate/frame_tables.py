@@ -91,7 +91,7 @@ class VideoRow:
         sets: how many frame sets were made.
         frames: how many frames the video has.
         duration: seconds from the first to the last frame.
-        variable_rate: whether the intervals of frames differ by more than 1 %.
+        variable_rate: whether the intervals of frames differ by more than 1 % and rounding.
         container ... colour_range: facts of the stream; see `imaging/videos.py`.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,8 @@ class FrameVerdicts:
         location: the file.
         digest: of its content.
         votes: by set and index of the frame, the verdict of each reviewer.
-        labels: by set, the classes that reviewers have confirmed for its anchor.
+        labels: by set, the classes that most of the reviewers who accept its anchor have confirmed, where
+            one of them gave any.
         notes: by set and index of the frame, the note of each reviewer.
     """
 
@@ -79,7 +81,9 @@ class FrameVerdicts:
 def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts:
     """Read a table with the columns set, frame and verdict, and optionally reviewer, labels and note.
 
-    The labels of a row, separated by `;`, are the classes of its whole set.
+    The labels of an anchor's accepting row, separated by `;`, are classes of its whole set. A class needs a
+    strict majority of the reviewers who accept the anchor; a row without labels confirms those it has. If no
+    class has one, they stay as they are.
     """
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         raise UserError(
@@ -97,7 +101,7 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
             f"{', '.join(COLUMNS)}, and optionally reviewer, labels and note."
         )
     votes: dict[tuple[str, int], dict[str, str]] = {}
-    labels: dict[str, tuple[str, ...]] = {}
+    labels: dict[tuple[str, int], dict[str, list[str]]] = {}
     notes: dict[tuple[str, int], dict[str, str]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
@@ -113,9 +117,22 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         reviewer = str(row.get("reviewer") or "").strip()
         votes.setdefault((set_, index), {})[reviewer] = verdict
         notes.setdefault((set_, index), {})[reviewer] = str(row.get("note") or "").strip()
-        if given := label_names(row.get("labels")):
-            labels[set_] = tuple(given)
-    return FrameVerdicts(str(file), file_digest(file), votes, labels, notes)
+        labels.setdefault((set_, index), {})[reviewer] = label_names(row.get("labels"))
+    confirmed = {}
+    for frame in frames:
+        place = frame.set, frame.index
+        if frame.offset or place not in votes:
+            continue
+        given = [labels[place][name] for name, verdict in votes[place].items() if verdict == ACCEPT]
+        if any(given) and (most := _majority([names or frame.labels for names in given])):
+            confirmed[frame.set] = most
+    return FrameVerdicts(str(file), file_digest(file), votes, confirmed, notes)
+
+
+def _majority(given: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The classes that more than half of the reviewers give, in the order in which they occur."""
+    counts = Counter(name for names in given for name in dict.fromkeys(names))
+    return tuple(name for name, count in counts.items() if 2 * count > len(given))
 
 
 def set_name(text: str) -> str:

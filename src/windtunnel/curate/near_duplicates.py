@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -21,14 +21,17 @@ from windtunnel.engine.images import as_image
 from windtunnel.models import Model
 
 HASH_BITS = 64
-# Two hashes that differ in at most this many bits are equal in at least one of their eight bytes.
 MOST_BITS = 7
 _SIDE, _KEPT = 32, 8
 # Images whose features are compared with all others at a time.
 BLOCK = 1024
+# The pairs that an image is the first of, for each rule; more only where they connect groups.
+MOST_PAIRS = 10
 
 # Places of two images, the smaller first.
 Places = tuple[int, int]
+# The place of an image, and the later places of all that are close to it.
+CloseTo = tuple[int, NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -66,26 +69,45 @@ def perceptual_hash(image: Image) -> NDArray[np.uint8]:
     return np.packbits(low > np.median(low[1:]))
 
 
-def close_hashes(hashes: NDArray[np.uint8], most_bits: int) -> set[Places]:
-    """The pairs of images whose hashes (n, 8) differ in at most so many bits, up to 7."""
-    found: set[Places] = set()
-    for byte in range(hashes.shape[1]):
-        for value in np.unique(hashes[:, byte]):
-            members = np.flatnonzero(hashes[:, byte] == value)
-            for place, first in enumerate(members[:-1]):
-                others = members[place + 1 :]
-                near = np.bitwise_count(hashes[others] ^ hashes[first]).sum(axis=1) <= most_bits
-                found |= {(int(first), int(other)) for other in others[near]}
-    return found
+def close_hashes(hashes: NDArray[np.uint8], most_bits: int) -> Iterator[CloseTo]:
+    """The images whose hashes (n, 8) differ in at most so many bits, for every image, the last first."""
+    whole = np.ascontiguousarray(hashes).view(np.uint64).ravel()
+    for place in reversed(range(len(whole))):
+        near = np.bitwise_count(whole[place + 1 :] ^ whole[place]) <= most_bits
+        yield place, np.flatnonzero(near) + place + 1
 
 
-def close_features(features: NDArray[np.float32], least_cosine: float) -> Iterator[Places]:
-    """The pairs of images whose unit vectors (n, features) have at least this cosine; none of NaN."""
-    for start in range(0, len(features), BLOCK):
+def close_features(features: NDArray[np.float32], least_cosine: float) -> Iterator[CloseTo]:
+    """The images whose unit vectors (n, features) have at least this cosine, for every image, the last first.
+
+    A vector with NaN is close to none.
+    """
+    for start in reversed(range(0, len(features), BLOCK)):
         cosines = features[start : start + BLOCK] @ features.T
-        for row, other in np.argwhere(cosines >= least_cosine):
-            if start + row < other:
-                yield int(start + row), int(other)
+        for row in reversed(range(len(cosines))):
+            place = start + row
+            yield place, np.flatnonzero(cosines[row, place + 1 :] >= least_cosine) + place + 1
+
+
+def linked(close: Iterable[CloseTo], count: int) -> set[Places]:
+    """Pairs of close images: up to 10 for each first image, and more where they connect groups.
+
+    Many copies of one image would otherwise be millions of pairs. The groups are those of all pairs.
+
+    Args:
+        close: for every image, what is close to it; the last image first, so that few pairs must be added.
+        count: the number of images.
+    """
+    group = np.arange(count)
+    found: set[Places] = set()
+    for place, others in close:
+        kept = list(others[:MOST_PAIRS])
+        group[np.isin(group, group[kept])] = group[place]
+        while len(apart := others[group[others] != group[place]]):
+            kept.append(apart[0])
+            group[group == group[apart[0]]] = group[place]
+        found |= {(place, int(other)) for other in kept}
+    return found
 
 
 def near_duplicates(
@@ -95,9 +117,10 @@ def near_duplicates(
     rules: DuplicateRules,
     model: Model,
 ) -> tuple[tuple[NearDuplicate, ...], str]:
-    """The pairs of near-duplicates among images, and which features were compared, in words.
+    """Pairs of near-duplicates among images, and which features were compared, in words.
 
-    An image that cannot be decoded is in no pair.
+    Of many copies only some pairs are returned, which connect all of them. An image that cannot be decoded
+    is in no pair.
 
     Args:
         project: the project.
@@ -109,26 +132,29 @@ def near_duplicates(
     hashed = [(row, image_hash) for row in rows if (image_hash := _hash(project, row)) is not None]
     readable = [row for row, _ in hashed]
     hashes = np.array([image_hash for _, image_hash in hashed], np.uint8).reshape(-1, HASH_BITS // 8)
-    by_hash = close_hashes(hashes, rules.most_bits)
+    by_hash = linked(close_hashes(hashes, rules.most_bits), len(hashes))
     if not rules.least_cosine:
         features, title = None, "none: not asked for"
     else:
         features, title = candidate_features(project, readable, candidates, model)
-    by_features = set() if features is None else set(close_features(features, rules.least_cosine))
+    by_features: set[Places] = set()
+    if features is not None:
+        by_features = linked(close_features(features, rules.least_cosine), len(features))
 
     def pair(first: int, other: int) -> NearDuplicate:
+        bits = int(np.bitwise_count(hashes[first] ^ hashes[other]).sum())
         cosine = None if features is None else float(features[first] @ features[other])
+        if cosine is not None and np.isnan(cosine):
+            cosine = None
+        similar = (first, other) in by_features or (cosine is not None and cosine >= rules.least_cosine)
+        met = (("hash", bits <= rules.most_bits), ("features", similar))
         low, high = sorted((readable[first].id, readable[other].id))
         return NearDuplicate(
             low,
             high,
-            int(np.bitwise_count(hashes[first] ^ hashes[other]).sum()),
-            None if cosine is None or np.isnan(cosine) else round(cosine, 4),
-            tuple(
-                name
-                for name, places in (("hash", by_hash), ("features", by_features))
-                if (first, other) in places
-            ),
+            bits,
+            None if cosine is None else round(cosine, 4),
+            tuple(name for name, is_met in met if is_met),
         )
 
     pairs = [pair(*places) for places in by_hash | by_features]
@@ -148,6 +174,8 @@ def grouped(pairs: Sequence[NearDuplicate]) -> list[list[str]]:
     """Groups of images that pairs connect, the largest first."""
     group_of: dict[str, set[str]] = {}
     for pair in pairs:
+        if pair.other in group_of.get(pair.first, ()):
+            continue
         merged = group_of.get(pair.first, {pair.first}) | group_of.get(pair.other, {pair.other})
         for member in merged:
             group_of[member] = merged

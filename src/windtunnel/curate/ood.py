@@ -18,12 +18,13 @@ from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted, listed
 from windtunnel.curate.candidate_images import CandidateImages
-from windtunnel.curate.class_overlap import relations
+from windtunnel.curate.class_overlap import Relation, relations
 from windtunnel.curate.ensemble import FAILED, Ensemble, EnsemblePredictions, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, load_source
 from windtunnel.curate.implausible_models import undeclared_preprocessing
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
 from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.curate.same_classes import CLASSES_NAMED, ClassNames, check_comparable, doubtful_classes
 from windtunnel.data.class_hierarchy import Parents, known_names, read_hierarchy
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import model_space
@@ -32,9 +33,8 @@ from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.options.curation import OodOptions
 
 OOD = StepKind("ood", OodRecipe, OodSummary)
-IN_DISTRIBUTION, RELATED, UNSURE = "in_distribution", "related", "unsure"
-# Classes that a warning names.
-CLASSES_NAMED = 5
+IN_DISTRIBUTION, RELATED, LOW_CONFIDENCE = "in_distribution", "related", "low_confidence"
+UNLABELLED = "unlabelled"
 
 
 def select_ood(
@@ -49,7 +49,7 @@ def select_ood(
     Args:
         project: the project.
         models: the filter models.
-        options: the in-distribution classes, the hierarchy and the threshold.
+        options: the classes that compete, the hierarchy and the threshold.
         workers: how many, and where.
         progress: counts predicted candidates of all models.
     """
@@ -58,36 +58,38 @@ def select_ood(
             f"{option('min_confidence')} is {options.min_confidence:g}; give a share from 0 to 1."
         )
     duplicates = DuplicateRules(options.duplicate_bits, options.duplicate_cosine)
-    rows = labelled_candidates(project)
-    ensemble = Ensemble(tuple(_in_distribution(spec, options.classes) for spec in models))
-    known = {name for model in ensemble.models for name in _competing_names(model)}
+    ensemble = Ensemble(tuple(_loaded(spec, options.classes) for spec in models))
+    known = {name for model in ensemble.models for name in model.class_names}
     parents = read_hierarchy(options.hierarchy, known, "the filter models")
-    recipe = OodRecipe(
-        candidates=project.candidates_digest(),
-        models=ensemble.records,
-        in_distribution=tuple(sorted(known)),
-        min_confidence=options.min_confidence,
-        duplicate_bits=duplicates.most_bits,
-        duplicate_cosine=duplicates.least_cosine,
-        hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
-    )
     with project.locked():
-        if (finished := project.finished(OOD, recipe)) and OOD.name in project.audits():
+        rows = labelled_candidates(project)
+        labels = {row.label for row in rows if row.label}
+        for model in ensemble.models:
+            check_comparable(labels, model.class_names)
+        recipe = OodRecipe(
+            candidates=project.candidates_digest(),
+            models=ensemble.records,
+            in_distribution=tuple(sorted(known)),
+            min_confidence=options.min_confidence,
+            duplicate_bits=duplicates.most_bits,
+            duplicate_cosine=duplicates.least_cosine,
+            hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
+        )
+        if (finished := project.finished(OOD, recipe)) and not _failed(project):
             return finished
         selection = _Selection(rows, known, parents)
         ids = selection.remaining()
         images = CandidateImages(project.folder, rows)
         predictions = ensemble.predict(project, images, ids, workers, progress)
-        selection.drop_unsure(predictions, options.min_confidence)
+        selection.drop_low_confidence(predictions, options.min_confidence)
         shortlist = [row for row in rows if row.id not in selection.fallen]
         pairs, features = near_duplicates(project, shortlist, rows, duplicates, ensemble.models[0].model)
         all_ids = [row.id for row in rows]
         columns = {"near_duplicates": near_column(all_ids, pairs), **predictions.columns(all_ids)}
         project.write_audit(OOD.name, selection.audit(columns))
-        labels = {row.label for row in rows if row.label}
         summary = OodSummary(
             stored=len(rows),
-            outside_label_space=len(rows) - selection.count(IN_DISTRIBUTION),
+            outside_label_space=len(rows) - selection.count(IN_DISTRIBUTION) - selection.count(UNLABELLED),
             unrelated=len(ids),
             shortlist=len(shortlist),
             hierarchy_known=bool(parents),
@@ -97,6 +99,7 @@ def select_ood(
             features=features,
             warnings=(
                 *undeclared_preprocessing(ensemble.models),
+                *doubtful_classes(labels, known, hierarchy=bool(parents)),
                 *_unknown_classes(parents, labels, "candidates"),
                 *_unknown_classes(parents, known, "the filter models"),
             ),
@@ -104,8 +107,13 @@ def select_ood(
         return project.finish(OOD, recipe, summary)
 
 
-def _in_distribution(spec: Any, classes: str | Path | None) -> FilterModel:
-    """A loaded model; if a file lists the in-distribution classes, only they compete."""
+def _failed(project: Project) -> bool:
+    """Whether the audit is missing, or has candidates without prediction, which are tried again."""
+    return OOD.name not in project.audits() or FAILED in project.audit_table(OOD.name)["stage"].to_pylist()
+
+
+def _loaded(spec: Any, classes: str | Path | None) -> FilterModel:
+    """A loaded model; if a file lists classes, only they compete."""
     model, source = load_source(spec)
     plain = FilterModel(model, source, {})
     if classes is None:
@@ -115,13 +123,10 @@ def _in_distribution(spec: Any, classes: str | Path | None) -> FilterModel:
     return FilterModel(model, source, {}, competing)
 
 
-def _competing_names(model: FilterModel) -> list[str]:
-    return [name for name, competes in zip(model.class_names, model.mask, strict=True) if competes]
-
-
 def _unknown_classes(parents: Parents, names: Collection[str], whose: str) -> list[str]:
     """A warning on classes that a hierarchy does not have, so that their place is not known."""
-    unknown = sorted(set(names) - known_names(parents)) if parents else []
+    places = ClassNames(known_names(parents))
+    unknown = sorted(name for name in names if not places.find(name)) if parents else []
     if not unknown:
         return []
     quoted = listed([f"'{name}'" for name in unknown], CLASSES_NAMED)
@@ -131,6 +136,20 @@ def _unknown_classes(parents: Parents, names: Collection[str], whose: str) -> li
     ]
 
 
+def _related(labels: Sequence[str], known: Collection[str], parents: Parents) -> dict[str, Relation]:
+    """The labels above or below a known class, in whichever of its names the hierarchy has them."""
+    places = ClassNames(known_names(parents))
+    known_as = {place: name for name in sorted(known, reverse=True) for place in places.find(name)}
+    place_of = {label: places.find(label) for label in labels}
+    found = relations({place for all_ in place_of.values() for place in all_}, known_as, parents)
+    return {
+        label: Relation(found[place].place, known_as[found[place].other])
+        for label, all_ in place_of.items()
+        for place in all_
+        if place in found
+    }
+
+
 class _Selection:
     """The stage and reason of every candidate that is dropped."""
 
@@ -138,15 +157,24 @@ class _Selection:
         self._rows = rows
         self._confidence: dict[str, str] = {}
         self.fallen: dict[str, tuple[str, str]] = {}
-        labels = Counter(row.label for row in rows if row.label not in known)
-        found = relations(labels, known, parents)
+        labels = Counter(row.label for row in rows if row.label)
+        models_names = ClassNames(known)
+        same = {label: names[0] for label in labels if (names := models_names.find(label))}
+        found = _related([label for label in labels if label not in same], known, parents)
         self.related_classes = tuple(
             RelatedClass(name, relation.place, relation.other, labels[name])
             for name, relation in sorted(found.items())
         )
         for row in rows:
-            if row.label in known:
-                self.fallen[row.id] = IN_DISTRIBUTION, f"'{row.label}' is a class of the filter models"
+            if not row.label:
+                self.fallen[row.id] = UNLABELLED, "it has no label, so its class is not known"
+            elif row.label in same:
+                name = same[row.label]
+                alias = "" if name == row.label else f" ('{name}')"
+                self.fallen[row.id] = (
+                    IN_DISTRIBUTION,
+                    f"'{row.label}' is a class of the filter models{alias}",
+                )
             elif relation := found.get(row.label):
                 reason = f"'{row.label}' is {relation.place} the class '{relation.other}'"
                 self.fallen[row.id] = RELATED, reason
@@ -159,7 +187,7 @@ class _Selection:
         """The number of candidates that left at a stage."""
         return sum(fallen == stage for fallen, _ in self.fallen.values())
 
-    def drop_unsure(self, predictions: EnsemblePredictions, least: float) -> None:
+    def drop_low_confidence(self, predictions: EnsemblePredictions, least: float) -> None:
         """Drop candidates that a model has no prediction of, or whose centre crop it is not sure about."""
         failures = predictions.failures()
         self.fallen |= {id_: (FAILED, reason) for id_, reason in failures.items()}
@@ -174,7 +202,9 @@ class _Selection:
                     f"{model.model.name} predicts {predicted} with {float(confidence):.1%} confidence"
                 )
                 if confidence < np.float32(least):
-                    self.fallen.setdefault(id_, (UNSURE, f"{texts[-1]}; at least {least:g} is needed"))
+                    self.fallen.setdefault(
+                        id_, (LOW_CONFIDENCE, f"{texts[-1]}; at least {least:g} is needed")
+                    )
             self._confidence[id_] = "; ".join(texts)
 
     def audit(self, columns: dict[str, Any]) -> pa.Table:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,9 @@ MAX_NAME = 48
 ID_SHOWN = 8
 # Intervals of frames that differ by more than this share are a variable frame rate.
 SAME_INTERVAL = 0.01
+# A unit of the time base is allowed in addition, because timestamps are rounded to it (Matroska has
+# milliseconds), if it is at most this share of an interval.
+ROUNDING = 0.25
 # Decimal places of stored signals.
 DIGITS = 6
 
@@ -116,7 +120,9 @@ def _with_facts(row: VideoRow, video: VideoTimes) -> VideoRow:
     times = np.array([frame.time for frame in video.frames])
     intervals = np.diff(times)
     usual = float(np.median(intervals)) if len(intervals) else 0.0
-    variable = bool(len(intervals)) and bool(np.abs(intervals - usual).max() > SAME_INTERVAL * usual)
+    unit = float(Fraction(video.facts.time_base))
+    allowed = SAME_INTERVAL * usual + (unit if unit <= ROUNDING * usual else 0)
+    variable = bool(len(intervals)) and bool(np.abs(intervals - usual).max() > allowed)
     return dataclasses.replace(
         row,
         frames=len(video.frames),

@@ -82,8 +82,8 @@ class OodOptions(Options):
     )
     classes: str | Path | None = option_field(
         default=None,
-        help="The in-distribution classes, which alone compete: a file with a class name or WordNet id in "
-        "every line. Default: all outputs.",
+        help="The classes that compete for the confidence: a file with a class name or WordNet id in every "
+        "line. All other classes of the models stay in distribution. Default: all outputs.",
         metavar="FILE",
         path="file",
     )

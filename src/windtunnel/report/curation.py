@@ -145,7 +145,7 @@ def _hard_part(project: Project, step: FinishedStep[HardRecipe, HardSummary]) ->
         Stage("classes", summary.of_classes, "of the chosen classes"),
         Stage("predicted", summary.candidates, "with a prediction of every filter model"),
         Stage("never correct", summary.never_correct, "no crop of any model is correct"),
-        Stage("unsure", summary.low_true_confidence, "low confidence in the true class in every crop"),
+        Stage("low confidence", summary.low_true_confidence, "in the true class, in every crop"),
         Stage("shortlist", summary.shortlist, "after the cap on each confusion"),
     ]
     rows = project.audit_table(step.step).to_pylist()

@@ -51,7 +51,7 @@ def _lines(summary: HardSummary) -> Lines:
         model_line(summary.filter_models, summary.accuracies),
         ("candidates", f"{summary.candidates:,} of {summary.stored:,} stored"),
         ("never correct", f"{summary.never_correct:,}   no crop of any model is correct"),
-        ("unsure", f"{summary.low_true_confidence:,}   low confidence in the true class in every crop"),
+        ("low confidence", f"{summary.low_true_confidence:,}   in the true class, in every crop"),
         ("shortlist", f"{summary.shortlist:,}   after the cap on each confusion"),
         *_overlap_lines("hierarchy", overlaps.hierarchy),
         *_overlap_lines("confusion", overlaps.confusion),
