@@ -124,3 +124,8 @@ class EnsemblePredictions:
                     [None if row is None else values[row].tolist() for row in usable], pa.list_(pa.float32())
                 )
         return columns
+
+
+def all_predicted(project: Project, step: str) -> bool:
+    """Whether a step has an audit in which no prediction failed; failed ones are tried again."""
+    return step in project.audits() and FAILED not in project.audit_table(step)["stage"].to_pylist()

@@ -19,7 +19,13 @@ from windtunnel.core.records import record_of
 from windtunnel.core.wording import counted
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.class_overlap import confusion_overlaps, hierarchy_overlaps
-from windtunnel.curate.ensemble import FAILED, Ensemble, EnsemblePredictions, labelled_candidates
+from windtunnel.curate.ensemble import (
+    FAILED,
+    Ensemble,
+    EnsemblePredictions,
+    all_predicted,
+    labelled_candidates,
+)
 from windtunnel.curate.filter_models import FilterModel, chosen_classes, class_lines, load_filter_models
 from windtunnel.curate.filtration import (
     CONFIDENT,
@@ -95,7 +101,7 @@ def filter_hard(
             duplicate_cosine=duplicates.least_cosine,
             hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
         )
-        if (finished := project.finished(HARD, recipe)) and HARD.name in project.audits():
+        if (finished := project.finished(HARD, recipe)) and all_predicted(project, HARD.name):
             return finished
         others = {
             row.id: f"its class '{row.label}' is not one of the {counted(len(names), 'class', 'classes')}"
@@ -252,7 +258,7 @@ def _reason(
     confidence = float(arrays.confidence[place, model, crop])
     stage = result.stage[place]
     if stage == CORRECT:
-        right = int((arrays.predicted[place] == arrays.predicted[place, model, crop]).sum())
+        right = int((arrays.true_confidence[place] >= arrays.confidence[place]).sum())
         total = arrays.predicted[place].size
         return f"{right} of {total} crops are classified correctly, the first by {where} ({confidence:.1%})"
     if stage == CONFIDENT:

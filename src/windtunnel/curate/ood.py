@@ -19,7 +19,13 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted, listed
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.class_overlap import Relation, relations
-from windtunnel.curate.ensemble import FAILED, Ensemble, EnsemblePredictions, labelled_candidates
+from windtunnel.curate.ensemble import (
+    FAILED,
+    Ensemble,
+    EnsemblePredictions,
+    all_predicted,
+    labelled_candidates,
+)
 from windtunnel.curate.filter_models import FilterModel, load_source
 from windtunnel.curate.implausible_models import undeclared_preprocessing
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
@@ -75,7 +81,7 @@ def select_ood(
             duplicate_cosine=duplicates.least_cosine,
             hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
         )
-        if (finished := project.finished(OOD, recipe)) and not _failed(project):
+        if (finished := project.finished(OOD, recipe)) and all_predicted(project, OOD.name):
             return finished
         selection = _Selection(rows, known, parents)
         ids = selection.remaining()
@@ -105,11 +111,6 @@ def select_ood(
             ),
         )
         return project.finish(OOD, recipe, summary)
-
-
-def _failed(project: Project) -> bool:
-    """Whether the audit is missing, or has candidates without prediction, which are tried again."""
-    return OOD.name not in project.audits() or FAILED in project.audit_table(OOD.name)["stage"].to_pylist()
 
 
 def _loaded(spec: Any, classes: str | Path | None) -> FilterModel:
