@@ -100,6 +100,16 @@ def test_rotated_frames_are_stored_upright(tmp_path: Path, windtunnel_command: C
     assert image[2, -4, 0] > 150 > image[2, 4, 0]
 
 
+def test_of_two_equal_videos_the_labelled_one_is_used(tmp_path: Path, windtunnel_command: Command) -> None:
+    write_clip(tmp_path / "named.mkv", numbered_frames(30))
+    (tmp_path / "copy.mkv").write_bytes((tmp_path / "named.mkv").read_bytes())
+    labels = table(tmp_path / "labels.csv", {"video": "named.mkv", "label": "cat"})
+    made = curate(windtunnel_command, "copy.mkv", "named.mkv", "--frames", 2, "--labels", labels)
+    status = {Path(video["path"]).name: video["status"] for video in made["videos"]}
+    assert status == {"copy.mkv": "duplicate", "named.mkv": "ok"}
+    assert {tuple(row["labels"]) for row in frames_of(tmp_path / "p")} == {("cat",)}
+
+
 def test_anchors_keep_their_distance_and_stay_in_labelled_segments(
     tmp_path: Path, windtunnel_command: Command
 ) -> None:
