@@ -81,6 +81,22 @@ def test_a_held_out_model_near_chance_is_reported(project: Path, declared: Calla
         api.measure_transfer(project, [other])
 
 
+def test_probabilities_declared_as_logits_are_reported(project: Path, tmp_path: Path) -> None:
+    with (tmp_path / "net.py").open("a") as code:
+        code.write("def softmax():\n    return lambda images: right()(images) / 9\n")
+    for outputs, expected in (("logits", 1), ("probabilities", 0)):
+        (tmp_path / "net.toml").write_text(f'outputs = "{outputs}"\n{DECLARED}')
+        model = load_model(f"{tmp_path / 'net.py'}:softmax", tmp_path / "net.toml")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            summary = api.filter_hard(project, [model]).summary
+            run = windtunnel.run(model, tmp_path / "images", "smoke", subset=10, out=tmp_path / outputs)
+        texts = [str(warning.message) for warning in caught if "declared to return logits" in str(warning)]
+        assert len([text for text in summary.warnings if "declared to return logits" in text]) == expected
+        assert len(texts) == 2 * expected
+        assert len([text for text in run.warnings if "declared to return logits" in text]) == expected
+
+
 @pytest.mark.parametrize("step", ["hard", "ood"])
 def test_undeclared_preprocessing_is_one_line(
     project: Path, tmp_path: Path, windtunnel_command: Command, step: str
