@@ -97,6 +97,15 @@ def test_probabilities_declared_as_logits_are_reported(project: Path, tmp_path: 
         assert len([text for text in run.warnings if "declared to return logits" in text]) == expected
 
 
+def test_classes_that_a_model_lacks_are_refused_with_advice_that_can_be_followed(
+    project: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    (tmp_path / "net.py.toml").write_text('labels = ["v", "w", "x", "y", "z"]\n')
+    done = windtunnel_command("curate", "hard", project, "--filter", f"{tmp_path / 'net.py'}:right")
+    assert done.returncode == 2
+    assert "--classes TAGS.csv of collect" in done.stderr and "--map" not in done.stderr
+
+
 @pytest.mark.parametrize("step", ["hard", "ood"])
 def test_undeclared_preprocessing_is_one_line(
     project: Path, tmp_path: Path, windtunnel_command: Command, step: str
