@@ -150,12 +150,12 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     page = windtunnel_command("report", tmp_path / "run")
     assert page.returncode == 0, page.stderr
     text = (tmp_path / "run" / "report.md").read_text()
-    assert "Low by construction: Bird trouble was filtered by this model" in text
+    assert "Accuracy low by construction: Bird trouble was filtered by this model" in text
     assert "Without review" in text
     # A model that did not filter is not marked.
     windtunnel.run(f"{tmp_path / 'colours.py'}:others", tmp_path / "set", out=tmp_path / "other")
     windtunnel_command("report", tmp_path / "other")
-    assert "Low by construction" not in (tmp_path / "other" / "report.md").read_text()
+    assert "Accuracy low by construction" not in (tmp_path / "other" / "report.md").read_text()
 
 
 def test_the_outputs_that_compete_are_those_of_the_filtration(
