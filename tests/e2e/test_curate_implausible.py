@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +105,18 @@ def test_classes_that_a_model_lacks_are_refused_with_advice_that_can_be_followed
     done = windtunnel_command("curate", "hard", project, "--filter", f"{tmp_path / 'net.py'}:right")
     assert done.returncode == 2
     assert "--classes TAGS.csv of collect" in done.stderr and "--map" not in done.stderr
+
+
+def test_a_run_in_which_one_class_competes_is_reported(
+    project: Path, tmp_path: Path, declared: Callable[[str], Model]
+) -> None:
+    shutil.copytree(tmp_path / "images" / "b", tmp_path / "one" / "b")
+    (tmp_path / "map.csv").write_text("output,class\na,b\nb,b\n")
+    with pytest.warns(windtunnel.ImplausibleScores, match="Only one class competes"):
+        windtunnel.run(
+            declared("right"), tmp_path / "one", "smoke", subset=10, label_map=tmp_path / "map.csv",
+            out=tmp_path / "run",
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("step", ["hard", "ood"])

@@ -29,6 +29,11 @@ def implausible(run: ScoredRun) -> list[str]:
             "The model's preprocessing is not declared, and the default was used. Wrong preprocessing is the "
             f"most common cause of wrong scores. Check it with {doctor_command(run.info)}, and declare it."
         )
+    if len(run.recipe.projection.kept) == 1:
+        warnings.append(
+            "Only one class competes, so every prediction on its images is correct: the scores say nothing. "
+            "Give data or a map with two classes or more."
+        )
     if run.info.model.outputs_from == CONTRADICTED:
         warnings.append(contradicted_outputs("The model"))
     return [warning for warning in warnings if warning]
