@@ -62,7 +62,9 @@ def measure_transfer(
     """
     hard = project.step(HARD)
     if hard is None:
-        raise UserError(f"{project.folder} has no shortlist of windtunnel curate hard, which transfer needs.")
+        raise UserError(
+            f"{project.folder} has no shortlist of windtunnel curate hard; run it before transfer."
+        )
     if not hard.summary.shortlist:
         raise UserError(
             f"The shortlist of {project.folder} is empty; filter with other thresholds or more candidates."
