@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -167,12 +169,12 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     page = windtunnel_command("report", tmp_path / "run")
     assert page.returncode == 0, page.stderr
     text = (tmp_path / "run" / "report.md").read_text()
-    assert "Low by construction: Bird trouble was filtered by this model" in text
+    assert "Accuracy low by construction: Bird trouble was filtered by this model" in text
     assert "Without review" in text
     # A model that did not filter is not marked.
     windtunnel.run(f"{tmp_path / 'colours.py'}:others", tmp_path / "set", out=tmp_path / "other")
     windtunnel_command("report", tmp_path / "other")
-    assert "Low by construction" not in (tmp_path / "other" / "report.md").read_text()
+    assert "Accuracy low by construction" not in (tmp_path / "other" / "report.md").read_text()
 
 
 def test_the_outputs_that_compete_are_those_of_the_filtration(
@@ -228,6 +230,7 @@ def test_reviewed_and_unreviewed_versions_come_from_one_project(
         (3, "reject", "a"), (3, "accept", "a"),  # the later vote of a reviewer counts
         (5, "accept", ""),
         (6, "unsure", "a"),
+        (7, "reject", "a"), (7, "reject", "b"), (7, "accept", "c"),
         (0, "accept", "a"),  # dropped by the filtration all the same
     ]  # fmt: skip
     file = verdicts(project, tmp_path / "verdicts.csv", votes)
@@ -236,8 +239,9 @@ def test_reviewed_and_unreviewed_versions_come_from_one_project(
     table = pq.read_table(tmp_path / "reviewed" / "manifest.parquet").to_pylist()
     outcomes = {row["row"]: row["outcome"] for row in table}
     assert [row for row, outcome in outcomes.items() if outcome == "exported"] == [1, 3, 5]
-    assert [row for row, outcome in outcomes.items() if outcome == "rejected"] == [2, 6]
-    assert [row for row, outcome in outcomes.items() if outcome == "not_reviewed"] == [7, 9, 10, 11]
+    assert [row for row, outcome in outcomes.items() if outcome == "no_majority"] == [2, 6]
+    assert [row for row, outcome in outcomes.items() if outcome == "rejected"] == [7]
+    assert [row for row, outcome in outcomes.items() if outcome == "not_reviewed"] == [9, 10, 11]
     assert outcomes[0] == "filtered"
     confirmed = [row["row"] for row in table if row["label_status"] == "confirmed"]
     assert confirmed == [0, 1, 3, 5]
@@ -461,6 +465,7 @@ def test_bad_exports_are_refused_before_any_work(
     some_id = Project(project).stored_candidates()[0].id
     (tmp_path / "word.csv").write_text(f"id,verdict\n{some_id},maybe\n")
     (tmp_path / "none.csv").write_text(f"id,verdict\n{some_id},reject\n")
+    (tmp_path / "columns.csv").write_text(f"image,verdict\n{some_id},accept\n")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
     for arguments, message in (
@@ -469,6 +474,7 @@ def test_bad_exports_are_refused_before_any_work(
         ((project, "--out", "set", "--reviewed", "bad.csv"), "no stored candidate"),
         ((project, "--out", "set", "--reviewed", "word.csv"), "the verdict 'maybe'"),
         ((project, "--out", "set", "--reviewed", "none.csv"), "No candidate"),
+        ((project, "--out", "set", "--reviewed", "columns.csv"), "has the columns image, verdict;"),
         ((project, "--out", "set", "--name", "Bad Name"), "--name"),
         ((project, "--out", "other"), "contains other files"),
     ):
@@ -481,6 +487,19 @@ def test_bad_exports_are_refused_before_any_work(
     done = windtunnel_command("curate", "export", project, "--out", "set", "--title", "Other")
     assert done.returncode == 2
     assert "contains a set with other options" in done.stderr
+
+
+def test_status_shows_why_a_row_failed_and_show_lists_ids(windtunnel_command: Command, project: Path) -> None:
+    status = windtunnel_command("curate", "status", project).stdout
+    assert re.search(r"example +refused: .*gone\.png: .+|example +unreachable: .*gone\.png: .+", status), (
+        status
+    )
+    ids = sorted(row.id for row in Project(project).stored_candidates())
+    shared = next(a[0] for a, b in pairwise(ids) if a[0] == b[0])
+    done = windtunnel_command("curate", "show", project, shared)
+    assert done.returncode == 2
+    assert f"'{shared}' is the beginning of several ids" in done.stderr
+    assert next(id_ for id_ in ids if id_[0] == shared) in done.stderr
 
 
 def test_changed_media_are_refused(tmp_path: Path, windtunnel_command: Command, project: Path) -> None:

@@ -363,7 +363,7 @@ def test_candidates_do_not_change_while_a_step_reads_them(
 
 
 def test_transfer_needs_a_shortlist(project: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="curate hard first"):
+    with pytest.raises(UserError, match="no shortlist of windtunnel curate hard"):
         api.measure_transfer(project, [model(tmp_path)])
     api.filter_hard(project, [model(tmp_path)], max_true_confidence=0.0)
     with pytest.raises(UserError, match="is empty"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -81,8 +82,45 @@ def test_a_held_out_model_near_chance_is_reported(project: Path, declared: Calla
         api.measure_transfer(project, [other])
 
 
+def test_probabilities_declared_as_logits_are_reported(project: Path, tmp_path: Path) -> None:
+    with (tmp_path / "net.py").open("a") as code:
+        code.write("def softmax():\n    return lambda images: right()(images) / 9\n")
+    for outputs, expected in (("logits", 1), ("probabilities", 0)):
+        (tmp_path / "net.toml").write_text(f'outputs = "{outputs}"\n{DECLARED}')
+        model = load_model(f"{tmp_path / 'net.py'}:softmax", tmp_path / "net.toml")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            summary = api.filter_hard(project, [model]).summary
+            run = windtunnel.run(model, tmp_path / "images", "smoke", subset=10, out=tmp_path / outputs)
+        texts = [str(warning.message) for warning in caught if "declared to return logits" in str(warning)]
+        assert len([text for text in summary.warnings if "declared to return logits" in text]) == expected
+        assert len(texts) == 2 * expected
+        assert len([text for text in run.warnings if "declared to return logits" in text]) == expected
+
+
+def test_classes_that_a_model_lacks_are_refused_with_advice_that_can_be_followed(
+    project: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    (tmp_path / "net.py.toml").write_text('labels = ["v", "w", "x", "y", "z"]\n')
+    done = windtunnel_command("curate", "hard", project, "--filter", f"{tmp_path / 'net.py'}:right")
+    assert done.returncode == 2
+    assert "--classes TAGS.csv of collect" in done.stderr and "--map" not in done.stderr
+
+
+def test_a_run_in_which_one_class_competes_is_reported(
+    project: Path, tmp_path: Path, declared: Callable[[str], Model]
+) -> None:
+    shutil.copytree(tmp_path / "images" / "b", tmp_path / "one" / "b")
+    (tmp_path / "map.csv").write_text("output,class\na,b\nb,b\n")
+    with pytest.warns(windtunnel.ImplausibleScores, match="Only one class competes"):
+        windtunnel.run(
+            declared("right"), tmp_path / "one", "smoke", subset=10, label_map=tmp_path / "map.csv",
+            out=tmp_path / "run",
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize("step", ["hard", "ood"])
-def test_undeclared_preprocessing_is_one_line(
+def test_doubtful_declarations_is_one_line(
     project: Path, tmp_path: Path, windtunnel_command: Command, step: str
 ) -> None:
     names = "fghij" if step == "ood" else "abcde"

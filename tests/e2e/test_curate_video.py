@@ -113,6 +113,28 @@ def test_rotated_frames_are_stored_upright(tmp_path: Path, windtunnel_command: C
     assert image[2, -4, 0] > 150 > image[2, 4, 0]
 
 
+def test_of_two_equal_videos_the_labelled_one_is_used(tmp_path: Path, windtunnel_command: Command) -> None:
+    write_clip(tmp_path / "named.mkv", numbered_frames(30))
+    (tmp_path / "copy.mkv").write_bytes((tmp_path / "named.mkv").read_bytes())
+    labels = table(tmp_path / "labels.csv", {"video": "named.mkv", "label": "cat"})
+    made = curate(windtunnel_command, "copy.mkv", "named.mkv", "--frames", 2, "--labels", labels)
+    status = {Path(video["path"]).name: video["status"] for video in made["videos"]}
+    assert status == {"copy.mkv": "duplicate", "named.mkv": "ok"}
+    assert {tuple(row["labels"]) for row in frames_of(tmp_path / "p")} == {("cat",)}
+
+
+def test_status_counts_frames_and_a_misspelt_step_is_corrected(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    write_clip(tmp_path / "a.mkv", numbered_frames(30))
+    curate(windtunnel_command, "a.mkv", "--frames", 2)
+    status = windtunnel_command("curate", "status", "p").stdout
+    assert "videos 1 (ok 1), sets 1, frames 5, cut off 0" in status and "candidates" not in status
+    done = windtunnel_command("curate", "export", "p", "--step", "vidoe", "--out", "set")
+    assert done.returncode == 2
+    assert "Unknown step 'vidoe'. Did you mean video?" in done.stderr
+
+
 def test_anchors_keep_their_distance_and_stay_in_labelled_segments(
     tmp_path: Path, windtunnel_command: Command
 ) -> None:

@@ -303,13 +303,13 @@ def test_filter_networks_and_training_data_are_marked(
     file = write_model(tmp_path, trained_on=["ImageNet-21k", "imagenet_a (2021)"])
     done = windtunnel_command("run", f"{file}:resnet50", imagenet_a, "--clean", clean, "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert "Low by construction: ImageNet-A was filtered by ResNet-50" in done.stdout
+    assert "Accuracy low by construction: ImageNet-A was filtered by ResNet-50" in done.stdout
     assert "trained on imagenet_a (2021)" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
-    assert any("Low by construction" in note for note in run_notes(run.scoring))
+    assert any("Accuracy low by construction" in note for note in run_notes(run.scoring))
     page = (tmp_path / "run" / "report.html").read_text()
     card = page[page.index("imagenet-a error") : page.index("clean error")]
-    assert "Low by construction" in card
+    assert "Accuracy low by construction" in card
 
 
 def test_the_command_line_says_what_was_counted(
@@ -321,7 +321,7 @@ def test_the_command_line_says_what_was_counted(
     assert "clean error        25.0 %  [14.2, 40.2]   40 images" in done.stdout
     assert "200 of 1,000 outputs compete (masked before softmax)" in done.stdout
     assert "accuracy drop      15.0 points" in done.stdout
-    assert "Low by construction" not in done.stdout
+    assert "Accuracy low by construction" not in done.stdout
     page = (tmp_path / "run" / "report.html").read_text()
     assert "imagenet-a error" in page
     assert "1 condition, seed 0" in page

@@ -252,7 +252,7 @@ def test_a_constant_prediction_on_unbalanced_classes_is_near_chance(tmp_path: Pa
     assert "360 of 400 predictions are correct, shuffled labels give 360.0 on average" in warning
 
 
-def test_undeclared_preprocessing_is_reported_at_the_top(tmp_path: Path) -> None:
+def test_doubtful_declarations_is_reported_at_the_top(tmp_path: Path) -> None:
     labels = np.arange(40) % 10
     run = run_of(tmp_path, labels, labels, 10, declared=False)
     (warning,) = implausible(run.scoring)

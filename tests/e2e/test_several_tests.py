@@ -213,7 +213,7 @@ def test_drops_by_tag_worked_by_hand() -> None:
             run("two", 0.1, "big"),
             run("three", 0.2, "big"),
             run("four", 0.5),
-            run("five", 0.01, "big", caveats=("Low by construction",)),
+            run("five", 0.01, "big", caveats=("Accuracy low by construction",)),
             run("one", 0.05, "big", suite="c@1"),
         ]
     )
@@ -250,7 +250,7 @@ def test_the_network_that_chose_the_images_is_marked_among_others(
     filtered: dict[str, Path], runs: dict[str, Path], tmp_path: Path, windtunnel_command: Command
 ) -> None:
     found = several(*filtered.values())
-    words = "Low by construction: ImageNet-A was filtered by ResNet-50"
+    words = "Accuracy low by construction: ImageNet-A was filtered by ResNet-50"
     assert [any(words in caveat for caveat in one.caveats) for one in found.shifts] == [False, True, False]
     assert found.comparison is not None
     assert next(line for line in found.comparison.warnings if words in line).startswith("resnet50: ")

@@ -15,10 +15,11 @@ def caveats(run: ScoredRun) -> list[str]:
         return []
     natural, model = _set_of(run), run.info.model
     fingerprints = [filtering.fingerprint for filtering in natural.own.filter_models] if natural.own else []
+    low = f"{'Accuracy' if natural.role == 'shifted' else 'AUPR'} low by construction: {natural.title}"
     if run.recipe.model.fingerprint in fingerprints:
-        return [f"Low by construction: {natural.title} was filtered by this model"]
+        return [f"{low} was filtered by this model"]
     sentences = [
-        f"Low by construction: {natural.title} was filtered by {network}, and this model is declared as one"
+        f"{low} was filtered by {network}, and this model is declared as one"
         for network in networks_that_filtered(natural, model.name, model.family)
     ]
     conflicts = training_conflicts(natural, model.trained_on)

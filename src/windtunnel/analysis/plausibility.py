@@ -1,4 +1,4 @@
-"""Warnings about a run whose numbers cannot be right: errors near chance, undeclared preprocessing."""
+"""Warnings about a run whose numbers cannot be right: errors near chance, wrong or no declarations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from windtunnel.core.records import RunInfo
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.models import CONTRADICTED
 from windtunnel.options.command_line import as_option
 from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
@@ -28,7 +29,22 @@ def implausible(run: ScoredRun) -> list[str]:
             "The model's preprocessing is not declared, and the default was used. Wrong preprocessing is the "
             f"most common cause of wrong scores. Check it with {doctor_command(run.info)}, and declare it."
         )
+    if len(run.recipe.projection.kept) == 1:
+        warnings.append(
+            "Only one class competes, so every prediction on its images is correct: the scores say nothing. "
+            "Give data or a map with two classes or more."
+        )
+    if run.info.model.outputs_from == CONTRADICTED:
+        warnings.append(contradicted_outputs("The model"))
     return [warning for warning in warnings if warning]
+
+
+def contradicted_outputs(model: str) -> str:
+    """The warning on a model whose outputs are declared as logits and look like probabilities."""
+    return (
+        f"{model} is declared to return logits, but its outputs in a trial are probabilities (none is "
+        "negative, they sum to 1): confidences are too low. Declare outputs = 'probabilities'."
+    )
 
 
 def implausible_runs(runs: Iterable[ScoredRun]) -> list[str]:

@@ -154,8 +154,11 @@ class Bar:
         console: Console,
         title: str,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        unit: str = "image",
     ) -> None:
         self._display: _Display
+        self._unit = unit
         if isinstance(console, JsonLog):
             self._display = _Events(console, title, clock)
         else:
@@ -164,10 +167,10 @@ class Bar:
         self._failed = 0
 
     def __call__(self, done: int, total: int, failed: int = 0, /) -> None:
-        """Add finished items, and images that failed."""
+        """Add finished items, and images or other units that failed."""
         self._done += done
         self._failed += failed
-        note = f"{counted(self._failed, 'image')} failed" if self._failed else ""
+        note = f"{counted(self._failed, self._unit)} failed" if self._failed else ""
         self._display.update(self._done, total, note)
 
     def __enter__(self) -> Bar:

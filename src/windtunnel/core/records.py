@@ -291,7 +291,7 @@ class ModelInfo(Record, frozen=True):
     Attributes:
         preprocess_from: where its preprocessing was declared.
         preprocess_assumed: whether nothing was declared, and the default was used.
-        outputs_from: `declared` or `probed`.
+        outputs_from: `declared`, also if a trial run contradicts it, or `probed`.
         own_arithmetic: whether it converts pixels itself, so that the recipe's `tensor` was not applied.
     """
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from windtunnel.core.candidates import Candidate
 from windtunnel.core.curation_records import FilterModelRecord
 from windtunnel.core.errors import UserError
+from windtunnel.core.wording import listed
 from windtunnel.curate.crop_predictions import CROP_SETS
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
@@ -63,9 +64,15 @@ def candidate_audit(project: Project, id_: str) -> list[tuple[str, str]]:
 
 def _candidate(project: Project, id_: str) -> Candidate:
     found = {row.id: row for row in project.stored_candidates() if id_ and row.id.startswith(id_)}
-    if len(found) != 1:
-        how = "is the beginning of several ids" if found else "is not the id of a stored candidate"
-        raise UserError(f"'{id_}' {how} of {project.folder}; give an id from its audit.")
+    if len(found) > 1:
+        raise UserError(
+            f"'{id_}' is the beginning of several ids of {project.folder}: {listed(sorted(found), 3)}; give "
+            "more of one."
+        )
+    if not found:
+        raise UserError(
+            f"'{id_}' is not the id of a stored candidate of {project.folder}; give an id from its audit."
+        )
     return next(iter(found.values()))
 
 

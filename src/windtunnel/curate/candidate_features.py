@@ -14,7 +14,6 @@ from windtunnel.core.candidates import Candidate
 from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import digest64
-from windtunnel.core.wording import counted
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.project import Project
 from windtunnel.engine.images import Source
@@ -40,7 +39,7 @@ def candidate_features(
         model: the network.
     """
     if len(candidates) < LEAST_MEAN:
-        return None, f"none: {counted(len(candidates), 'candidate')} are too few, {LEAST_MEAN} are needed"
+        return None, f"none: features need {LEAST_MEAN} candidates or more, not {len(candidates)}"
     network = model.penultimate_features()
     if network is None:
         return None, f"none: the last layer of {model.name} is not known"

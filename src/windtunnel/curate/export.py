@@ -222,7 +222,7 @@ def _outcome(
         return "exported"
     if row.id not in verdicts:
         return "not_reviewed"
-    return "exported" if verdicts[row.id].accepted else "rejected"
+    return "exported" if verdicts[row.id].accepted else verdicts[row.id].decision
 
 
 def _row(
@@ -326,6 +326,4 @@ def _manifest(made: ExportedSet) -> pa.Table:
 
 
 def _verdict_text(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return ""
-    return "accepted" if verdict.accepted else "rejected"
+    return verdict.decision if verdict else ""

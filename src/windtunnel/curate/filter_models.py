@@ -17,6 +17,7 @@ from windtunnel.core.curation_records import FilterModelRecord
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, Projection
 from windtunnel.core.locations import Location
+from windtunnel.core.option_names import option
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import label_space_of
@@ -25,6 +26,12 @@ from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.tasks.classification.data_labels import data_space
 from windtunnel.tasks.classification.label_mapping import map_labels
+
+# Advice if the candidates' classes are not those of a model.
+COLLECT_AGAIN = (
+    "collect the candidates with the model's class names as tags or labels, or map tags to them with "
+    f"{option('classes', 'TAGS.csv')} of collect"
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ def _mapped(
 ) -> FilterModel:
     model, source = loaded
     space, _ = data_space(images, images.samples(), model, None, mapped=False, trust=False)
-    outputs = map_labels(space, sorted(chosen), model, trust=False)
+    outputs = map_labels(space, sorted(chosen), model, trust=False, map_them=COLLECT_AGAIN)
     names = images.label_space.classes
     output_of = {names[label]: outputs[label] for label in chosen if outputs[label] >= 0}
     competing = tuple(sorted(output_of.values())) if masked else ()

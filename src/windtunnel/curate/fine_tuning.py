@@ -23,7 +23,7 @@ from windtunnel.core.wording import counted, listed
 from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.ensemble import labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, chosen_classes, class_lines, load_source
-from windtunnel.curate.implausible_models import undeclared_preprocessing
+from windtunnel.curate.implausible_models import doubtful_declarations
 from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.survey import survey
@@ -91,7 +91,7 @@ def fine_tune(
             images=len(images.samples()),
             left_out=images.left_out,
             losses=losses,
-            warnings=tuple(undeclared_preprocessing([base])),
+            warnings=tuple(doubtful_declarations([base])),
         )
         return project.finish(step, recipe, summary)
 

@@ -39,7 +39,7 @@ from windtunnel.curate.filtration import (
     PairFrom,
     filter_candidates,
 )
-from windtunnel.curate.implausible_models import near_chance, undeclared_preprocessing
+from windtunnel.curate.implausible_models import near_chance, doubtful_declarations
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
 from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.data.class_hierarchy import read_hierarchy
@@ -131,7 +131,7 @@ def filter_hard(
                 tuple(hierarchy_overlaps(sorted(names), parents)),
                 tuple(confusion_overlaps(filtered.confusions)),
             ),
-            warnings=(*undeclared_preprocessing(ensemble.models), *filtered.warnings),
+            warnings=(*doubtful_declarations(ensemble.models), *filtered.warnings),
         )
         return project.finish(HARD, recipe, summary)
 

@@ -124,7 +124,7 @@ class Hosts:
                     host.closed = (
                         error.reason
                         if error.status == "refused"
-                        else f"robots.txt of {address.host} cannot be read: {error.reason}"
+                        else f"{error.reason} (for robots.txt of {address.host}, which closes the host)"
                     )
                     host.closed_as = error.status
                     raise DownloadFailed(error.status, host.closed) from error

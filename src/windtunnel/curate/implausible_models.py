@@ -7,20 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.plausibility import chance_of, is_near_chance
+from windtunnel.analysis.plausibility import chance_of, contradicted_outputs, is_near_chance
 from windtunnel.curate.filter_models import FilterModel
+from windtunnel.models import CONTRADICTED
 
 DOCTOR = "windtunnel doctor MODEL DATA"
 
 
-def undeclared_preprocessing(models: Sequence[FilterModel]) -> list[str]:
-    """A warning for each model whose preprocessing is only assumed."""
-    return [
+def doubtful_declarations(models: Sequence[FilterModel]) -> list[str]:
+    """A warning for each model whose preprocessing is only assumed or whose outputs are declared wrongly."""
+    assumed = [
         f"The preprocessing of {model.model.name} is not declared, and the default was used; with a wrong "
         f"one candidates only seem hard. Check it with {DOCTOR}, and declare it."
         for model in models
         if model.model.preprocess.assumed
     ]
+    wrong = [model.model.name for model in models if model.model.outputs_from == CONTRADICTED]
+    return [*assumed, *map(contradicted_outputs, wrong)]
 
 
 def near_chance(model: FilterModel, predicted: NDArray[np.int64], outputs: NDArray[np.int64]) -> list[str]:

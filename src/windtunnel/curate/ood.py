@@ -27,7 +27,7 @@ from windtunnel.curate.ensemble import (
     labelled_candidates,
 )
 from windtunnel.curate.filter_models import FilterModel, load_source
-from windtunnel.curate.implausible_models import undeclared_preprocessing
+from windtunnel.curate.implausible_models import doubtful_declarations
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
 from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.curate.same_classes import CLASSES_NAMED, ClassNames, check_comparable, doubtful_classes
@@ -104,7 +104,7 @@ def select_ood(
             near_duplicates=pairs,
             features=features,
             warnings=(
-                *undeclared_preprocessing(ensemble.models),
+                *doubtful_declarations(ensemble.models),
                 *doubtful_classes(labels, known, hierarchy=bool(parents)),
                 *_unknown_classes(parents, labels, "candidates"),
                 *_unknown_classes(parents, known, "the filter models"),

@@ -17,6 +17,7 @@ class ProjectStatus:
         name: the project's name.
         location: its folder.
         candidates: how many rows have each status; `ok` are the stored images.
+        reasons: an example of each status other than `ok`: where the row is from, and its reason.
         labels: how many stored images have each label status.
         classes: how many stored images each class has.
         label_conflicts: how many stored images were given with several labels.
@@ -28,6 +29,7 @@ class ProjectStatus:
     name: str
     location: str
     candidates: dict[str, int]
+    reasons: dict[str, str]
     labels: dict[str, int]
     classes: dict[str, int]
     label_conflicts: int
@@ -46,6 +48,11 @@ def project_status(project: Project) -> ProjectStatus:
         name=project.recipe.name,
         location=str(project.folder),
         candidates=counts(row.status for row in rows),
+        reasons={
+            row.status: f"{row.url}: {row.reason}" if row.reason else row.url
+            for row in reversed(rows)
+            if row.status != "ok"
+        },
         labels=counts(row.label_status for row in stored),
         classes=counts(row.label for row in stored if row.label),
         label_conflicts=sum(bool(row.reason) for row in stored),

@@ -28,7 +28,7 @@ from windtunnel.curate.ensemble import FAILED, Ensemble, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, load_filter_models
 from windtunnel.curate.fine_tuning import fine_tuned_from
 from windtunnel.curate.hard import HARD, OTHER_CLASS
-from windtunnel.curate.implausible_models import near_chance, undeclared_preprocessing
+from windtunnel.curate.implausible_models import near_chance, doubtful_declarations
 from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
@@ -65,7 +65,9 @@ def measure_transfer(
     with project.locked():
         hard = project.step(HARD)
         if hard is None:
-            raise UserError(f"{project.folder} is not filtered yet; run windtunnel curate hard first.")
+            raise UserError(
+                f"{project.folder} has no shortlist of windtunnel curate hard; run it before transfer."
+            )
         project.refuse_stale(HARD.name)
         if not hard.summary.shortlist:
             raise UserError(
@@ -91,7 +93,7 @@ def measure_transfer(
         failures = predictions.failures()
         groups = {name: [id_ for id_ in ids if id_ not in failures] for name, ids in groups.items()}
         results: list[GroupAccuracy] = []
-        warnings = undeclared_preprocessing(ensemble.models)
+        warnings = doubtful_declarations(ensemble.models)
         if failures:
             first = next(iter(failures.values()))
             warnings.append(f"{counted(len(failures), 'candidate')} left out of all groups: {first}.")

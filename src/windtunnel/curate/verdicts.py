@@ -27,6 +27,14 @@ class Verdict:
     votes: Mapping[str, str]
     notes: tuple[str, ...] = ()
 
+    @property
+    def decision(self) -> str:
+        """`accepted` or `rejected` by more than half of the votes, else `no_majority`."""
+        if self.accepted:
+            return "accepted"
+        rejecting = sum(vote == REJECT for vote in self.votes.values())
+        return "rejected" if 2 * rejecting > len(self.votes) else "no_majority"
+
 
 def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verdict]:
     """The decision on every candidate with votes, by id.
@@ -40,9 +48,10 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
     """
     rows = csv_rows(Path(file))
     if not rows or not {"id", "verdict"} <= set(rows[0]):
+        has = f"the columns {', '.join(rows[0])}" if rows else "no rows"
         raise UserError(
-            f"{option('reviewed')} is {file}; give a CSV file with the columns id and verdict, and "
-            "optionally label, reviewer and note."
+            f"{option('reviewed')} is {file}, which has {has}; give a CSV file with the columns id and "
+            "verdict, and optionally label, reviewer and note."
         )
     votes: dict[str, dict[str, str]] = {}
     notes: dict[str, dict[str, str]] = {}

@@ -185,22 +185,24 @@ def _result(project: Project, parts: Sequence[VideoPart], unchanged: int) -> Fra
 def _items(
     videos: Sequence[Path], sampling: Sampling, labels: LabelTable | None, origin: Origin
 ) -> list[VideoItem]:
-    """The work: a video whose content was given before is a duplicate of that one."""
+    """The work: of videos with the same content the first labelled one is used, else the first one."""
     items: list[VideoItem] = []
-    first: dict[str, Path] = {}
-    for path in videos:
-        id_ = file_digest(path)
-        same = first.setdefault(id_, path)
+    ids = {path: file_digest(path) for path in videos}
+    used: dict[str, Path] = {}
+    for path in sorted(videos, key=lambda path: labels is None or not labels.of_video(path)):
+        used.setdefault(ids[path], path)
+    for path, id_ in ids.items():
+        same = used[id_]
         segments = None if labels is None else labels.of_video(path)
         recipe = {
             "version": VERSION,
             "av": installed_version("av"),
             "sampling": dataclasses.asdict(sampling),
             "segments": None if segments is None else [dataclasses.asdict(segment) for segment in segments],
-            "duplicate": same is not path,
+            "duplicate": same != path,
         }
-        name = id_ if same is path else f"{id_}-{digest({'path': path.as_posix()})}"
-        other = "" if same is path else same.as_posix()
+        name = id_ if same == path else f"{id_}-{digest({'path': path.as_posix()})}"
+        other = "" if same == path else same.as_posix()
         stated = Origin() if labels is None else labels.origin_of(path)
         own = Origin(stated.licence or origin.licence, stated.source or origin.source)
         items.append(VideoItem(name, id_, path, segments, digest(recipe), own, other))

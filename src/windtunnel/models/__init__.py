@@ -56,7 +56,7 @@ class Model:
         class_count: the number of outputs.
         preprocess: its preprocessing.
         outputs: `logits` or `probabilities`.
-        outputs_from: `declared` or `probed`.
+        outputs_from: `declared`, `probed` or `CONTRADICTED`.
         trained_on: datasets it was trained on, as declared; empty for unknown.
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
@@ -294,6 +294,10 @@ def probe_outputs(scores: Scores) -> Outputs:
     return "logits"
 
 
+# How outputs are known that are declared as logits while a trial run gives probabilities.
+CONTRADICTED = "declared, contradicted by a trial"
+
+
 @dataclass(frozen=True)
 class OutputFacts:
     """The facts about a model's outputs: number, classes, kind, and how the kind is known."""
@@ -325,4 +329,5 @@ def output_facts(declaration: Declaration, probe: Scores, name: str) -> OutputFa
         raise UserError(
             f"{name} is declared to return probabilities, but they sum to {sums}; declare outputs = 'logits'."
         )
-    return OutputFacts(count, classes, declaration.outputs, "declared")
+    how = "declared" if declaration.outputs == probed else CONTRADICTED
+    return OutputFacts(count, classes, declaration.outputs, how)

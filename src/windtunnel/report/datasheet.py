@@ -18,6 +18,7 @@ OUTCOMES = {
     "exported": "in the set",
     "filtered": "dropped by the filtration",
     "rejected": "rejected by reviewers",
+    "no_majority": "neither accepted nor rejected by most of their reviewers",
     "not_reviewed": "shortlisted, without a verdict",
     "not_collected": "not stored when it was collected",
 }

@@ -21,12 +21,10 @@ def _part_text(part: PartRecord) -> str:
 def competing_outputs_text(recipe: Recipe) -> str:
     """The model's outputs that compete: all, those left by a mask, or those mapped to classes."""
     projection, outputs = recipe.projection.projection, f"{recipe.model.classes:,}"
-    classes = f"{len(projection.kept):,}"
     if projection.is_masked:
-        return f"{classes} of {outputs} outputs compete (masked before softmax)"
+        return f"{len(projection.kept):,} of {outputs} outputs compete (masked before softmax)"
     if projection.is_collapsed:
         used = sum(map(len, projection.outputs))
-        return (
-            f"{used:,} of {outputs} outputs are mapped to {classes} classes (the largest output of a class)"
-        )
+        classes = counted(len(projection.kept), "class", "classes")
+        return f"{used:,} of {outputs} outputs are mapped to {classes} (the largest output of a class)"
     return f"all {outputs} outputs compete"

@@ -12,6 +12,7 @@ from windtunnel import api
 from windtunnel.cli.curate.video import export_json, export_lines
 from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
 from windtunnel.cli.printing import print_lines
+from windtunnel.core.errors import unknown_name
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.options import ExportOptions
@@ -41,6 +42,7 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
       windtunnel curate export street --step video --out street-set
       windtunnel run resnet50.onnx birds-hard --clean ./val
     """
+    _check_step(project, options["step"])
     if _has_only_frame_sets(project) if options["step"] is None else options["step"] == FRAME_SETS:
         with Bar(console, "writing frames") as bar:
             exported = api.export_frame_sets(project, out, ExportOptions(**options), progress=bar)
@@ -74,6 +76,15 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
             ("score", shlex.join(["windtunnel", "run", "MODEL", out, *clean])),
         ],
     )
+
+
+def _check_step(project: str, step: str | None) -> None:
+    """Refuse a step that the project has not finished; frame sets have a check of their own."""
+    if step is not None and step != FRAME_SETS:
+        status = api.project_status(project)
+        known = [*status.stages, *(name for name in status.steps if name == FRAME_SETS)]
+        if step not in known:
+            raise unknown_name("step", step, known, "windtunnel curate status PROJECT")
 
 
 def _has_only_frame_sets(project: str) -> bool:

@@ -29,12 +29,16 @@ def command(project: str, as_json: bool) -> None:
 
 
 def _lines(status: api.ProjectStatus) -> list[tuple[str, str]]:
-    return [
-        ("project", f"{status.name}   {status.location}"),
+    candidates = [
         ("candidates", f"{sum(status.candidates.values()):,}: {_counts(status.candidates)}"),
+        *(("example", f"{_words(name)}: {reason}") for name, reason in sorted(status.reasons.items())),
         ("labels", _counts(status.labels)),
         *([("conflicts", _conflicts(status))] if status.label_conflicts else []),
         ("classes", f"{len(status.classes):,}: {_counts(status.classes)}"),
+    ]
+    return [
+        ("project", f"{status.name}   {status.location}"),
+        *(candidates if status.candidates or not status.steps else []),
         *(("step", f"{name}: {_summary(summary)}") for name, summary in status.steps.items()),
         *(("stages", f"{name}: {_counts(stages)}") for name, stages in status.stages.items()),
         ("next", status.next),
@@ -50,6 +54,16 @@ def _counts(numbers: dict[str, int]) -> str:
 
 
 def _summary(summary: dict[str, object]) -> str:
-    """The plain values of a step's summary."""
-    plain = [f"{key} {value}" for key, value in summary.items() if isinstance(value, str | int | float)]
+    """The plain values of a step's summary, and the counts of a video step."""
+    plain = [
+        f"{_words(key)} {value}" for key, value in summary.items() if isinstance(value, str | int | float)
+    ]
+    videos = summary.get("videos")
+    if isinstance(videos, dict):
+        plain.insert(0, f"videos {sum(videos.values()):,} ({_counts(videos)})")
     return ", ".join(plain) or "finished"
+
+
+def _words(key: str) -> str:
+    """A name of a record in words."""
+    return key.replace("_", " ")

@@ -59,7 +59,7 @@ def command(
     if reviewed is not None and out is None:
         raise UserError("--reviewed is given without --out; give a folder for the set, --out SET.")
     prepared = api.prepare_frame_sets(project, videos, VideoOptions(**options))
-    with Bar(console, "decoding videos") as bar:
+    with Bar(console, "decoding videos", unit="video") as bar:
         made = prepared.make(prepared.workers, bar)
     exported = None
     if out is not None:

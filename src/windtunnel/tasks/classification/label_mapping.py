@@ -135,11 +135,12 @@ def map_labels(
     trust: bool,
     way_out: str = "",
     labels: str | None = None,
+    map_them: str = MAP_THEM,
 ) -> tuple[int, ...]:
     """For every class of the data, the model's output (-1 if the class has no image and no output).
 
     A class that cannot be matched is refused; `way_out` is further advice for the error. `labels` is the
-    label space that the user declares for class indices.
+    label space that the user declares for class indices, `map_them` advice on classes with other names.
     """
     count = model.class_count
     if not used:
@@ -151,7 +152,7 @@ def map_labels(
             raise UserError(
                 f"{len(missing)} of the data's {len(used)} classes ({_first_of(missing)} not among the "
                 f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML, "
-                f"{MAP_THEM}, or give other data{way_out}."
+                f"{map_them}, or give other data{way_out}."
             )
         return tuple(where.get(name, -1) for name in space.classes)
     if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
@@ -159,13 +160,13 @@ def map_labels(
     what = (
         "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else counted(len(space), "class", "classes")
     )
-    cure = f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
+    cure = f"declare `labels` in the model's TOML, {map_them}, or give other data"
     if space.name == INDICES and len(space) < count:
         cure = f"pass {option('labels_are_outputs', True)} if the data's class indices are the model's"
         if count == len(imagenet_1k()):
             cure = f"{NOT_PLAIN_INDICES if labels == INDICES else LABELS_ARE_IMAGENET}, or {cure}"
     if space.name == INDICES and len(space) == count + 1 and used[0] == 1:
-        cure = f"the labels count from 1: subtract 1 from each, or {MAP_THEM}"
+        cure = f"the labels count from 1: subtract 1 from each, or {map_them}"
     raise UserError(
         f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
     )
