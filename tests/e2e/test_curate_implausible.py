@@ -120,10 +120,10 @@ def test_a_run_in_which_one_class_competes_is_reported(
 
 
 @pytest.mark.parametrize("step", ["hard", "ood"])
-def test_doubtful_declarations_is_one_line(
+def test_undeclared_preprocessing_is_one_line(
     project: Path, tmp_path: Path, windtunnel_command: Command, step: str
 ) -> None:
-    names = "fghij" if step == "ood" else "abcde"
+    names = "efghi" if step == "ood" else "abcde"  # with no class in common, ood warns of that too
     (tmp_path / "net.py.toml").write_text(f"labels = {json.dumps(list(names))}\n")
     printed = windtunnel_command(
         "curate", step, str(project), "--filter", f"{tmp_path / 'net.py'}:right", "--workers", "1", "--json"

@@ -39,7 +39,7 @@ from windtunnel.curate.filtration import (
     PairFrom,
     filter_candidates,
 )
-from windtunnel.curate.implausible_models import near_chance, doubtful_declarations
+from windtunnel.curate.implausible_models import doubtful_declarations, near_chance
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
 from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.data.class_hierarchy import read_hierarchy

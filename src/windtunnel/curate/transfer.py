@@ -28,7 +28,7 @@ from windtunnel.curate.ensemble import FAILED, Ensemble, labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, load_filter_models
 from windtunnel.curate.fine_tuning import fine_tuned_from
 from windtunnel.curate.hard import HARD, OTHER_CLASS
-from windtunnel.curate.implausible_models import near_chance, doubtful_declarations
+from windtunnel.curate.implausible_models import doubtful_declarations, near_chance
 from windtunnel.curate.project import FinishedStep, Project, StepKind
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
