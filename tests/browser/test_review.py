@@ -411,6 +411,87 @@ def test_a_verdict_that_the_server_refuses_is_shown_and_taken_back(server: Revie
     assert ada.verdicts(task) == [None] * 3
 
 
+def test_a_verdict_that_the_browser_cannot_store_is_taken_back_and_named(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s")
+    ada.saved()
+    ada.page.evaluate(
+        """() => {
+          window.works = IDBObjectStore.prototype.add;
+          IDBObjectStore.prototype.add = () => { throw new DOMException("The disk is full.", "QuotaExceededError"); };
+        }"""
+    )
+    ada.press("m")
+    ada.expect("#save-state", "1 verdict not stored")
+    ada.expect("#lost", "The disk is full.")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.page.evaluate("IDBObjectStore.prototype.add = window.works; 0")
+    ada.press("ArrowRight", "w")  # another verdict does not make it good
+    ada.expect("#progress", "2 of 4 judged")
+    ada.expect("#save-state", "1 verdict not stored")
+    ada.page.click("#lost button")
+    ada.press("b")
+    ada.saved()
+    assert ada.page.is_hidden("#lost")
+    assert [row and (row["label"], row["reason"]) for row in ada.verdicts(task)].count(
+        ("right", "motion")
+    ) == 0
+    assert sum(row is not None for row in ada.verdicts(task)) == 3
+    ada.press("z", "z", "z")
+    ada.expect("#progress", "0 of 4 judged")
+    assert ada.page.is_disabled("#undo")
+
+
+def test_steps_that_a_new_verdict_ended_cannot_be_redone_after_a_reload(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s", "m", "z", "z")
+    ada.expect("#progress", "0 of 4 judged")
+    ada.press("w")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.saved()
+    ada.page.reload()
+    ada.page.wait_for_selector("#desk:not([aria-busy])")
+    assert ada.page.is_disabled("#redo") and ada.page.is_enabled("#undo")
+    ada.press("y")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.saved()
+    assert [row and row["label"] for row in ada.verdicts(task)] == ["wrong", None, None, None]
+
+
+def test_two_tabs_keep_the_steps_of_each_other(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(5))
+    ada = join()
+    ada.work_on(task)
+    first = ada.page
+    ada.page = ada.open_page()
+    ada.work_on(task, instructions=False)
+    second = ada.page
+    ada.page = first
+    ada.press("s")
+    ada.expect("#progress", "1 of 5 judged")
+    ada.page = second
+    ada.press("ArrowRight", "m", "w")
+    ada.expect("#progress", "2 of 5 judged")
+    ada.saved()
+    ada.page.reload()
+    ada.page.wait_for_selector("#desk:not([aria-busy])")
+    ada.expect("#progress", "3 of 5 judged")
+    for left in (2, 1, 0):
+        ada.press("z")
+        ada.expect("#progress", f"{left} of 5 judged")
+    assert ada.page.is_disabled("#undo")
+    ada.saved()
+    assert ada.verdicts(task) == [None] * 5
+
+
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:
     ada = join()
     ada.page.wait_for_selector("ul.tasks")

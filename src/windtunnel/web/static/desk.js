@@ -108,7 +108,10 @@ export class Desk extends EventTarget {
     const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
     const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
     this.set(item.item, before, verdict);
-    this.keep(event, records);
+    this.keep(event, records, () => {
+      this.history.drop(new Set([event.event]));
+      if (this.verdicts.get(item.item) === verdict) this.set(item.item, verdict, before);
+    });
   }
 
   /** Undo the last step and go to its item; returns the step, or null if there is none. */
@@ -122,17 +125,25 @@ export class Desk extends EventTarget {
 
   async travel(action, verdictsOf) {
     const {step, records} = this.history[action]();
-    this.set(step.item, ...verdictsOf(step));
-    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records);
+    const [before, after] = verdictsOf(step);
+    this.set(step.item, before, after);
+    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records, () => {
+      this.history.takeBack(step);
+      if (this.verdicts.get(step.item) === after) this.set(step.item, after, before);
+    });
     await this.go(step.place);
     return step;
   }
 
-  /** Write to this browser's database, in order; "lost" is dispatched if that is impossible. */
-  keep(event, records) {
-    this.outbox.add([this.shape(event)], records).catch((error) => {
-      this.dispatchEvent(new CustomEvent("lost", {detail: error}));
-    });
+  /** Write to this browser's database, in order; `takeBack` is called if that is impossible. */
+  async keep(event, records, takeBack) {
+    try {
+      await this.outbox.add(this.shape(event), records);
+      this.history.stored(records);
+    } catch {
+      takeBack();
+      await this.go(this.place);
+    }
   }
 
   set(item, before, verdict) {

@@ -23,20 +23,23 @@ function uuid() {
 /**
  * The outbox of one person.
  *
- * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused" or
- * "signed-out"; and "refusal" with the events that the server will never accept. `waiting` is the number of events that are not acknowledged.
+ * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused",
+ * "lost" (not stored in this browser) or "signed-out"; and "refusal" with the events that the server will never
+ * accept. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
+ * not stored, until another one is.
  */
 export class Outbox extends EventTarget {
   constructor(storage, path) {
     super();
     Object.assign(this, {storage, path, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
     this.sending = null;
+    this.lost = new Map();
     addEventListener("online", () => this.retry());
     addEventListener("offline", () => this.waiting && this.show("waiting"));
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
     // Leaving with unsent events is safe, they stay in the database; but somebody who closes the browser for
     // good should know.
-    addEventListener("beforeunload", (event) => this.state === "waiting" && event.preventDefault());
+    addEventListener("beforeunload", (event) => ["waiting", "lost"].includes(this.state) && event.preventDefault());
   }
 
   /** Read what earlier pages left and send it. */
@@ -46,14 +49,24 @@ export class Outbox extends EventTarget {
     this.send();
   }
 
-  /** Store events on the disk, together with other records {store: [records]}, then send them. */
-  async add(events, others = {}) {
+  /** Store an event on the disk, together with changes of other stores {store: {put, remove}}, then send it. */
+  async add(event, others = {}) {
     if (this.state === "saved") this.show("saving");
-    await this.storage.write(["events", ...Object.keys(others)], (stores) => {
-      for (const event of events) stores.events.add(event);
-      for (const [name, records] of Object.entries(others)) for (const record of records) stores[name].put(record);
-    });
-    this.waiting += events.length;
+    try {
+      await this.storage.write(["events", ...Object.keys(others)], (stores) => {
+        stores.events.add(event);
+        for (const [name, {put, remove}] of Object.entries(others)) {
+          for (const key of remove) stores[name].delete(key);
+          for (const record of put) stores[name].put(record);
+        }
+      });
+    } catch (error) {
+      this.lost.set(event.item, error?.message || "The browser gives no reason.");
+      this.send();
+      throw error;
+    }
+    this.lost.delete(event.item);
+    this.waiting += 1;
     this.send();
   }
 
@@ -87,10 +100,10 @@ export class Outbox extends EventTarget {
   async sendAll() {
     clearTimeout(this.timer);
     for (;;) {
-      const batch = await this.storage.all("events", null, BATCH);
-      if (!batch.length) break;
-      this.show(this.state === "waiting" ? "waiting" : "saving");
       try {
+        const batch = await this.storage.all("events", null, BATCH);
+        if (!batch.length) break;
+        this.show(this.state === "waiting" ? "waiting" : "saving");
         await this.deliver(batch);
         this.pause = FIRST_PAUSE_MS;
       } catch (error) {
@@ -135,7 +148,7 @@ export class Outbox extends EventTarget {
 
   settle() {
     this.waiting = 0;
-    this.show(this.refusals.length ? "refused" : "saved");
+    this.show(this.lost.size ? "lost" : this.refusals.length ? "refused" : "saved");
   }
 
   show(state) {

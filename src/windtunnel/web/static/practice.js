@@ -101,7 +101,7 @@ class Round {
     await this.view.whenReady();
     const {item} = this;
     const seconds = (performance.now() - this.since) / 1000;
-    await this.outbox.add([newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds})]);
+    await this.outbox.add(newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds}));
     this.given.set(item.item, verdict);
     await this.acknowledged(item.item);
     this.queue.update((await get(this.path)).items);

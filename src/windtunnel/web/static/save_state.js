@@ -6,6 +6,7 @@ const TEXTS = {
   saving: () => "Saving…",
   waiting: (outbox) => `${counted(outbox.waiting, "verdict")} waiting for the server`,
   refused: (outbox) => `${counted(outbox.refusals.length, "verdict")} refused`,
+  lost: (outbox) => `${counted(outbox.lost.size, "verdict")} not stored`,
   "signed-out": () => "Signed out",
 };
 // A state that lasts shorter than this is not worth an announcement.

@@ -1,5 +1,5 @@
 // A desk on the page: panel, view, buttons and keys, for reviewers and for the second pass.
-import {announce, byId, count, element, fill} from "./dom.js";
+import {announce, byId, count, counted, element, fill} from "./dom.js";
 import {GridView} from "./grid_view.js";
 import {ImageView} from "./image_view.js";
 import {Panel} from "./panel.js";
@@ -22,6 +22,18 @@ function showPlace(desk) {
   byId("previous").disabled = desk.place === 0;
   byId("undo").disabled = !desk.history.canUndo;
   byId("redo").disabled = !desk.history.canRedo;
+}
+
+/** Nothing fails silently: verdicts that this browser could not store are named until they are given again. */
+function showLost(desk) {
+  const {lost} = desk.outbox;
+  const places = [...desk.queue.items.values()].filter(({item}) => lost.has(item)).map(({place}) => place);
+  byId("lost").hidden = !lost.size;
+  fill(
+    byId("lost"),
+    element("p", {}, `This browser could not store the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
+    element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to ${count(place + 1)}`))),
+  );
 }
 
 function showEnd(desk, refresh) {
@@ -92,8 +104,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   const undo = () => travel("undo");
   const redo = () => travel("redo");
   const panel = new Panel(byId("panel"), task, decide);
-  // Nothing fails silently: a verdict that this browser cannot store is not shown as saved.
-  desk.addEventListener("lost", ({detail}) => fails(`The last verdict could not be stored in this browser: ${detail.message} Reload the page and give it again.`));
+  desk.outbox.addEventListener("state", () => showLost(desk));
   desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
