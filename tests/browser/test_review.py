@@ -422,7 +422,9 @@ def test_a_verdict_that_the_browser_cannot_store_is_taken_back_and_named(
     ada.page.evaluate(
         """() => {
           window.works = IDBObjectStore.prototype.add;
-          IDBObjectStore.prototype.add = () => { throw new DOMException("The disk is full.", "QuotaExceededError"); };
+          IDBObjectStore.prototype.add = () => {
+            throw new DOMException("The disk is full.", "QuotaExceededError");
+          };
         }"""
     )
     ada.press("m")
@@ -490,6 +492,28 @@ def test_two_tabs_keep_the_steps_of_each_other(server: ReviewServer, join: Join)
     assert ada.page.is_disabled("#undo")
     ada.saved()
     assert ada.verdicts(task) == [None] * 5
+
+
+def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s")
+    ada.saved()
+    other = ada.open_page()
+    other.goto(server.add_person("Ben"))
+    other.wait_for_selector("ul.tasks h2")
+    ada.press("m")
+    ada.expect("#notice", "Somebody else signed in")
+    ada.expect("#save-state", "1 verdict kept, not sent")
+    ada.press("w")
+    ada.expect("#live", "Somebody else signed in")
+    assert ada.page.get_attribute("#notice a", "href") == "/join"
+    assert ada.verdicts(task) == [None] * 4  # those of Ben, who is signed in
+    other.goto(ada.link)
+    other.wait_for_selector("ul.tasks h2")
+    other.wait_for_function("() => document.querySelector('#save-state').innerText === 'All saved'")
+    assert sorted(row["reason"] for row in ada.verdicts(task) if row) == ["", "motion"]
 
 
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:

@@ -7,6 +7,7 @@ const LONGEST_PAUSE_MS = 10_000;
 // Answers that say that the events themselves are wrong. Any other refusal may come from a proxy or a wrong
 // setting, so the events are kept and sent again.
 const WRONG_EVENTS = [400, 413, 422];
+const OTHER_PERSON = 409;
 
 /** An event with an id and a time; `fields` are the others. */
 export const newEvent = (fields) => ({event: uuid(), client_time: Date.now(), ...fields});
@@ -24,14 +25,14 @@ function uuid() {
  * The outbox of one person.
  *
  * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused",
- * "lost" (not stored in this browser) or "signed-out"; and "refusal" with the events that the server will never
- * accept. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
+ * "lost" (not stored in this browser), "signed-out" or "other-person" (somebody else signed in in this browser); and
+ * "refusal" with the events that the server will never accept. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
  * not stored, until another one is.
  */
 export class Outbox extends EventTarget {
-  constructor(storage, path) {
+  constructor(storage, path, person) {
     super();
-    Object.assign(this, {storage, path, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
+    Object.assign(this, {storage, path, person, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
     this.sending = null;
     this.lost = new Map();
     addEventListener("online", () => this.retry());
@@ -39,7 +40,7 @@ export class Outbox extends EventTarget {
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
     // Leaving with unsent events is safe, they stay in the database; but somebody who closes the browser for
     // good should know.
-    addEventListener("beforeunload", (event) => ["waiting", "lost"].includes(this.state) && event.preventDefault());
+    addEventListener("beforeunload", (event) => ["waiting", "lost", "other-person"].includes(this.state) && event.preventDefault());
   }
 
   /** Read what earlier pages left and send it. */
@@ -108,6 +109,7 @@ export class Outbox extends EventTarget {
         this.pause = FIRST_PAUSE_MS;
       } catch (error) {
         if (error instanceof SignedOut) return this.show("signed-out");
+        if (error.status === OTHER_PERSON) return this.show("other-person");
         this.show("waiting");
         this.timer = setTimeout(() => this.send(), this.pause);
         this.pause = Math.min(2 * this.pause, LONGEST_PAUSE_MS);
@@ -120,7 +122,7 @@ export class Outbox extends EventTarget {
   /** Send a batch; a batch that is refused is sent event by event, to find the one that is wrong. */
   async deliver(batch) {
     try {
-      const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)});
+      const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)}, {"X-Windtunnel-Person": this.person});
       await this.settleBatch(batch, new Set(answer.acknowledged), new Map(answer.refused.map(({event, reason}) => [event, reason])));
     } catch (error) {
       if (!(error instanceof Refused && WRONG_EVENTS.includes(error.status))) throw error;

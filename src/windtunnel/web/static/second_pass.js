@@ -64,7 +64,7 @@ run(async () => {
   const person = await get("/api/session");
   const storage = await Storage.open(`windtunnel second pass ${person.person} ${name}`);
   const owned = `/api/owner/tasks/${encodeURIComponent(name)}`;
-  const outbox = new Outbox(storage, `${owned}/resolve`);
+  const outbox = new Outbox(storage, `${owned}/resolve`, person.person);
   showSaveState(outbox);
   await outbox.start();
   const detail = await get(path);

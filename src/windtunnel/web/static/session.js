@@ -11,7 +11,7 @@ const PATIENCE_MS = 2000;
 export async function openSession() {
   const person = await get("/api/session");
   const storage = await Storage.open(`windtunnel review ${person.person}`);
-  const outbox = new Outbox(storage, "/api/events");
+  const outbox = new Outbox(storage, "/api/events", person.person);
   if (byId("person")) byId("person").textContent = person.name;
   byId("sign-out")?.addEventListener("click", () => signOut(outbox));
   showSaveState(outbox);

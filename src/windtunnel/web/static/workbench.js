@@ -81,6 +81,10 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
 
   async function decide(verdict, {stay = false} = {}) {
     const {item} = desk;
+    if (desk.outbox.state === "other-person") {
+      announce("Somebody else signed in in this browser. Open your personal link again.");
+      return;
+    }
     decisions += 1;
     const own = decisions;
     if (!view.ready) {
