@@ -409,6 +409,10 @@ def test_a_verdict_that_the_server_refuses_is_shown_and_taken_back(server: Revie
     ada.page.click("#notice button")
     ada.saved()
     assert ada.verdicts(task) == [None] * 3
+    assert ada.page.is_disabled("#undo")  # there is no step to undo
+    ada.page.reload()
+    ada.page.wait_for_selector("#desk:not([aria-busy])")
+    assert ada.page.is_disabled("#undo")
 
 
 def test_a_verdict_that_the_browser_cannot_store_is_taken_back_and_named(
@@ -514,6 +518,26 @@ def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer
     other.wait_for_selector("ul.tasks h2")
     other.wait_for_function("() => document.querySelector('#save-state').innerText === 'All saved'")
     assert sorted(row["reason"] for row in ada.verdicts(task) if row) == ["", "motion"]
+
+
+def test_a_page_takes_over_the_verdicts_that_the_server_has(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    first = ada.page
+    ada.page = ada.open_page()
+    ada.work_on(task, instructions=False)
+    second = ada.page
+    ada.page = first
+    ada.press("s")
+    ada.saved()
+    ada.page = second
+    ada.press("m")
+    ada.saved()
+    ada.page = first
+    ada.press("z")  # the verdict of the other tab is in force now
+    ada.page.wait_for_selector("[data-key=m][aria-pressed=true]")
+    ada.expect("#progress", "1 of 4 judged")
 
 
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:

@@ -5,6 +5,9 @@ import {Unreachable} from "./requests.js";
 const SECONDS_AT_MOST = 86_400;
 const RETRY_MS = 1500;
 
+/** Whether two verdicts are equal, in whatever order their parts are. */
+const same = (one, other) => JSON.stringify(Object.entries(one ?? {}).sort()) === JSON.stringify(Object.entries(other ?? {}).sort());
+
 /**
  * The desk dispatches "shown" when another item or verdict is on it, "end" when the queue has no further item, and
  * "unreachable" when the next items cannot be loaded; it tries again by itself.
@@ -17,14 +20,35 @@ export class Desk extends EventTarget {
     Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
+    this.writing = []; // items of events that are not on the disk yet
     outbox.addEventListener("refusal", ({detail}) => this.takeBack(detail));
+    outbox.addEventListener("present", ({detail}) => this.reconcile(detail.filter((row) => row.task === task.task)));
   }
 
-  /** Show the server's verdicts again instead of those that it refused. */
+  /** Show the server's verdicts again instead of those that it refused, and forget the refused steps. */
   takeBack(refused) {
+    const own = refused.filter(({item}) => this.verdicts.has(item));
     const stored = new Map([...this.queue.items.values()].map(({item, verdict}) => [item, verdict]));
-    for (const {item} of refused) if (this.verdicts.has(item)) this.set(item, this.verdicts.get(item), stored.get(item) ?? null);
+    for (const {item} of own) this.set(item, this.verdicts.get(item), stored.get(item) ?? null);
+    const records = this.history.drop(new Set(own.map(({event, target}) => target ?? event)));
+    // If this fails, the steps are removed with the next verdict.
+    this.outbox.change(records).then(() => this.history.stored(records), () => null);
     this.go(this.place);
+  }
+
+  /** Take over the server's verdicts on items for which nothing is on its way. */
+  async reconcile(present) {
+    const waiting = new Set((await this.outbox.pending()).map(({item}) => item));
+    const places = new Map([...this.queue.items.values()].map((item) => [item.item, item]));
+    let changed = false;
+    for (const {item, verdict} of present) {
+      if (waiting.has(item) || this.writing.includes(item)) continue;
+      if (places.has(item)) places.get(item).verdict = verdict;
+      if (!this.verdicts.has(item) || same(this.verdicts.get(item), verdict)) continue;
+      this.set(item, this.verdicts.get(item), verdict);
+      changed = true;
+    }
+    if (changed) await this.go(this.place);
   }
 
   /** Open the queue at the first item without a verdict. */
@@ -137,12 +161,15 @@ export class Desk extends EventTarget {
 
   /** Write to this browser's database, in order; `takeBack` is called if that is impossible. */
   async keep(event, records, takeBack) {
+    this.writing.push(event.item);
     try {
       await this.outbox.add(this.shape(event), records);
       this.history.stored(records);
     } catch {
       takeBack();
       await this.go(this.place);
+    } finally {
+      this.writing.splice(this.writing.indexOf(event.item), 1);
     }
   }
 

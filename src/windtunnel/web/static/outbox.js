@@ -26,7 +26,8 @@ function uuid() {
  *
  * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused",
  * "lost" (not stored in this browser), "signed-out" or "other-person" (somebody else signed in in this browser); and
- * "refusal" with the events that the server will never accept. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
+ * "refusal" with the events that the server will never accept, and "present" with the verdicts {task, item, verdict}
+ * that the server has. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
  * not stored, until another one is.
  */
 export class Outbox extends EventTarget {
@@ -54,13 +55,7 @@ export class Outbox extends EventTarget {
   async add(event, others = {}) {
     if (this.state === "saved") this.show("saving");
     try {
-      await this.storage.write(["events", ...Object.keys(others)], (stores) => {
-        stores.events.add(event);
-        for (const [name, {put, remove}] of Object.entries(others)) {
-          for (const key of remove) stores[name].delete(key);
-          for (const record of put) stores[name].put(record);
-        }
-      });
+      await this.change(others, event);
     } catch (error) {
       this.lost.set(event.item, error?.message || "The browser gives no reason.");
       this.send();
@@ -69,6 +64,17 @@ export class Outbox extends EventTarget {
     this.lost.delete(event.item);
     this.waiting += 1;
     this.send();
+  }
+
+  /** Change other stores {store: {put, remove}}, and store an event with them, all or nothing. */
+  change(others, event = null) {
+    return this.storage.write(["events", ...Object.keys(others)], (stores) => {
+      if (event) stores.events.add(event);
+      for (const [name, {put, remove}] of Object.entries(others)) {
+        for (const key of remove) stores[name].delete(key);
+        for (const record of put) stores[name].put(record);
+      }
+    });
   }
 
   /** The events that the server has not acknowledged, oldest first. */
@@ -124,6 +130,7 @@ export class Outbox extends EventTarget {
     try {
       const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)}, {"X-Windtunnel-Person": this.person});
       await this.settleBatch(batch, new Set(answer.acknowledged), new Map(answer.refused.map(({event, reason}) => [event, reason])));
+      this.dispatchEvent(new CustomEvent("present", {detail: answer.present}));
     } catch (error) {
       if (!(error instanceof Refused && WRONG_EVENTS.includes(error.status))) throw error;
       if (batch.length > 1) {
