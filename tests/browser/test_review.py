@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
 from tests.browser.review_server import Person, ReviewServer, many_classes, serious_findings
 from windtunnel.review.records import NewItem
@@ -538,6 +538,53 @@ def test_a_page_takes_over_the_verdicts_that_the_server_has(server: ReviewServer
     ada.press("z")  # the verdict of the other tab is in force now
     ada.page.wait_for_selector("[data-key=m][aria-pressed=true]")
     ada.expect("#progress", "1 of 4 judged")
+
+
+@pytest.mark.parametrize(("kind", "key"), [("pairs", "s"), ("select", "a")])
+def test_images_that_cannot_be_loaded_are_not_judged(
+    kind: str, key: str, server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task(kind, server.pairs(2) if kind == "pairs" else server.images(2))
+    ada = join()
+    ada.page.route("**/media/**", lambda route: route.abort())
+    ada.work_on(task)
+    ada.press(key)
+    ada.expect("#failure", "cannot be loaded")
+    assert ada.text("#progress") == "0 of 2 judged"
+    ada.press("u")
+    ada.expect("#progress", "1 of 2 judged")
+
+
+def test_a_verdict_on_an_image_that_is_left_before_it_is_loaded_is_named(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(3))
+    ada = join()
+    held: list[Route] = []
+    ada.page.route("**/media/**", lambda route: held.append(route))
+    ada.work_on(task)
+    ada.page.keyboard.press("s")
+    ada.expect("#live", "still loading")
+    ada.page.keyboard.press("ArrowRight")
+    ada.expect("#place", "2")
+    for route in list(held):
+        route.continue_()
+    ada.expect("#failure", "the image of 1")
+    ada.expect("#progress", "0 of 3 judged")
+
+
+def test_verdict_keys_at_the_end_do_nothing_and_the_focus_stays_on_the_page(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(1))
+    ada = join()
+    ada.work_on(task)
+    ada.page.click("[data-key=s]")
+    ada.page.wait_for_selector("#end:not([hidden])")
+    assert ada.page.evaluate("document.activeElement.id") == "end-back"
+    ada.press("m", "n")
+    ada.expect("#progress", "1 of 1 judged")
+    assert ada.page.get_attribute(".tools", "role") == "group"
 
 
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:

@@ -3,7 +3,7 @@ import {announce, byId, count, counted, element, fill} from "./dom.js";
 import {GridView} from "./grid_view.js";
 import {ImageView} from "./image_view.js";
 import {Panel} from "./panel.js";
-import {describe} from "./verdict_text.js";
+import {describe, isUnsure} from "./verdict_text.js";
 
 const AUTO_ADVANCE = "auto-advance";
 
@@ -37,6 +37,7 @@ function showLost(desk) {
 }
 
 function showEnd(desk, refresh) {
+  const focused = byId("desk").contains(document.activeElement);
   byId("desk").hidden = true;
   byId("end").hidden = false;
   fill(
@@ -45,10 +46,11 @@ function showEnd(desk, refresh) {
       element("h2", {}, desk.queue.reason || "There is nothing more to judge."),
       element("p", {}, `${count(desk.judged)} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
       element("div", {class: "actions"},
-        element("button", {type: "button", onclick: () => desk.step(-1)}, "← Back"),
+        element("button", {type: "button", id: "end-back", onclick: () => desk.step(-1)}, "← Back"),
         element("button", {type: "button", onclick: refresh}, "Look for more"),
         element("a", {class: "button main", href: byId("home").getAttribute("href")}, byId("home").textContent))),
   );
+  if (focused) byId("end-back").focus(); // the control that had the focus is hidden now
   announce(desk.queue.reason || "There is nothing more to judge.");
 }
 
@@ -77,10 +79,18 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
     failure.hidden = false;
     failure.textContent = text;
   };
+  const warn = (text) => {
+    fails(text);
+    announce(text);
+  };
   let decisions = 0;
 
   async function decide(verdict, {stay = false} = {}) {
-    const {item} = desk;
+    const {item, place} = desk;
+    if (!item) {
+      announce("There is no item here.");
+      return;
+    }
     if (desk.outbox.state === "other-person") {
       announce("Somebody else signed in in this browser. Open your personal link again.");
       return;
@@ -91,7 +101,15 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
       // Nobody judges what is not on the screen yet; of several keys, the last one counts.
       announce("The image is still loading.");
       await view.whenReady();
-      if (desk.item !== item || own !== decisions) return;
+      if (desk.item !== item) {
+        warn(`You went on before the image of ${count(place + 1)} was loaded: it has no new verdict.`);
+        return;
+      }
+      if (own !== decisions) return;
+    }
+    if (view.failed && !isUnsure(verdict, task)) {
+      warn("The image cannot be loaded, so only “unsure” is possible. Go on and come back to try again.");
+      return;
     }
     desk.decide(verdict);
     announce(`${describe(verdict, task)}, kept`);
