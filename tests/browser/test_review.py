@@ -371,6 +371,14 @@ def test_conflicts_go_to_the_second_pass_and_its_decisions_count(server: ReviewS
     progress = owner.json(f"/api/owner/tasks/{task}/progress")
     assert (progress["accepted"], progress["rejected"], progress["conflicts"]) == (1, 1, 1)
     assert progress["resolved"] == 2
+    owner.press("ArrowRight")
+    owner.expect("#end", "1 conflict without a decision")
+    owner.page.click("#end-back")
+    owner.page.wait_for_selector("#desk:not([hidden])")
+    owner.press("s")
+    owner.expect("#end", "Every conflict has a decision")
+    owner.press("z")
+    owner.saved()
     owner.page.goto(f"{server.address}/owner")
     owner.page.wait_for_selector(f"#task-{task}")
     with owner.page.expect_download() as download:
@@ -585,6 +593,40 @@ def test_verdict_keys_at_the_end_do_nothing_and_the_focus_stays_on_the_page(
     ada.press("m", "n")
     ada.expect("#progress", "1 of 1 judged")
     assert ada.page.get_attribute(".tools", "role") == "group"
+
+
+def test_a_note_and_classes_that_are_not_decided_yet_stay_with_their_item(
+    server: ReviewServer, join: Join
+) -> None:
+    classes = many_classes(50)
+    task = server.add_task("anchors", server.images(3, [classes[7].name]), classes=classes)
+    ada = join()
+    ada.work_on(task)
+    ada.press("n")
+    ada.page.keyboard.type("half a thought")
+    ada.press("Enter")
+    ada.page.click(".chips button")
+    ada.expect("#panel", "No label yet")
+    ada.page.evaluate("document.activeElement.blur()")
+    ada.press("ArrowRight")
+    ada.expect("#place", "2")
+    assert ada.page.input_value("#note") == "" and "No label yet" not in ada.text("#panel")
+    ada.press("ArrowLeft")
+    ada.expect("#place", "1")
+    assert ada.page.input_value("#note") == "half a thought" and "No label yet" in ada.text("#panel")
+
+
+def test_the_practice_round_goes_on_after_the_server_was_away(server: ReviewServer, join: Join) -> None:
+    items = [*server.pairs(2), *practice_items(server)]
+    task = server.add_task("pairs", items, practice_pass=1.0)
+    ada = join()
+    ada.work_on(task)
+    ada.page.route("**/practice", lambda route: route.abort())
+    ada.press("s")
+    ada.expect("#failure", "trying again")
+    ada.page.unroute("**/practice")
+    ada.page.wait_for_selector("#feedback")
+    assert ada.page.is_hidden("#failure")
 
 
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:

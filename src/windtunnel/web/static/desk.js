@@ -1,12 +1,10 @@
 // One person at work on one task: the present item, verdicts, undo and redo.
 import {newEvent} from "./outbox.js";
 import {Unreachable} from "./requests.js";
+import {same} from "./verdict_text.js";
 
 const SECONDS_AT_MOST = 86_400;
 const RETRY_MS = 1500;
-
-/** Whether two verdicts are equal, in whatever order their parts are. */
-const same = (one, other) => JSON.stringify(Object.entries(one ?? {}).sort()) === JSON.stringify(Object.entries(other ?? {}).sort());
 
 /**
  * The desk dispatches "shown" when another item or verdict is on it, "end" when the queue has no further item, and
@@ -33,7 +31,7 @@ export class Desk extends EventTarget {
     const records = this.history.drop(new Set(own.map(({event, target}) => target ?? event)));
     // If this fails, the steps are removed with the next verdict.
     this.outbox.change(records).then(() => this.history.stored(records), () => null);
-    this.go(this.place);
+    this.refresh();
   }
 
   /** Take over the server's verdicts on items for which nothing is on its way. */
@@ -41,14 +39,15 @@ export class Desk extends EventTarget {
     const waiting = new Set((await this.outbox.pending()).map(({item}) => item));
     const places = new Map([...this.queue.items.values()].map((item) => [item.item, item]));
     let changed = false;
-    for (const {item, verdict} of present) {
+    for (const {item, verdict: found} of present) {
+      const verdict = found && {...this.task.blank, ...found};
       if (waiting.has(item) || this.writing.includes(item)) continue;
       if (places.has(item)) places.get(item).verdict = verdict;
       if (!this.verdicts.has(item) || same(this.verdicts.get(item), verdict)) continue;
       this.set(item, this.verdicts.get(item), verdict);
       changed = true;
     }
-    if (changed) await this.go(this.place);
+    if (changed) this.refresh();
   }
 
   /** Open the queue at the first item without a verdict. */
@@ -100,6 +99,11 @@ export class Desk extends EventTarget {
     Object.assign(this, {place: item ? wanted : Math.min(wanted, this.queue.length), item});
     if (moved) this.since = performance.now();
     this.dispatchEvent(new Event(item ? "shown" : "end"));
+  }
+
+  /** Show the present item again; a move that is under way goes on. */
+  refresh() {
+    if (this.request) this.dispatchEvent(new Event(this.item ? "shown" : "end"));
   }
 
   /** Go on by steps; items that need no verdict any more are passed over. */
@@ -167,7 +171,7 @@ export class Desk extends EventTarget {
       this.history.stored(records);
     } catch {
       takeBack();
-      await this.go(this.place);
+      this.refresh();
     } finally {
       this.writing.splice(this.writing.indexOf(event.item), 1);
     }

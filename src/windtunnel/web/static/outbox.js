@@ -36,6 +36,7 @@ export class Outbox extends EventTarget {
     Object.assign(this, {storage, path, person, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
     this.sending = null;
     this.lost = new Map();
+    this.writing = null;
     addEventListener("online", () => this.retry());
     addEventListener("offline", () => this.waiting && this.show("waiting"));
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
@@ -55,7 +56,8 @@ export class Outbox extends EventTarget {
   async add(event, others = {}) {
     if (this.state === "saved") this.show("saving");
     try {
-      await this.change(others, event);
+      this.writing = this.change(others, event);
+      await this.writing;
     } catch (error) {
       this.lost.set(event.item, error?.message || "The browser gives no reason.");
       this.send();
@@ -94,6 +96,12 @@ export class Outbox extends EventTarget {
     clearTimeout(this.timer);
     this.pause = FIRST_PAUSE_MS;
     this.send();
+  }
+
+  /** Send everything, also what is just being written; done when it is sent or cannot be. */
+  async flush() {
+    await this.writing?.catch(() => null);
+    await this.send();
   }
 
   /** Send everything; one sender at a time. */

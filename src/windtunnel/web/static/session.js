@@ -47,6 +47,23 @@ export function showFailure(error) {
   );
 }
 
+/** A function that makes requests: the answer of the newest one, or null for older ones and after a failure, which is shown. */
+export function newest() {
+  let last = null;
+  return async (ask) => {
+    last = ask;
+    try {
+      const answer = await ask();
+      if (last !== ask) return null;
+      byId("notice").hidden = true;
+      return answer;
+    } catch (error) {
+      if (last === ask) showFailure(error);
+      return null;
+    }
+  };
+}
+
 /** Run the main function of a page. */
 export function run(main) {
   main().catch(showFailure);
