@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
 from tests.browser.review_server import Person, ReviewServer, many_classes, serious_findings
 from windtunnel.review.records import NewItem
@@ -371,6 +371,14 @@ def test_conflicts_go_to_the_second_pass_and_its_decisions_count(server: ReviewS
     progress = owner.json(f"/api/owner/tasks/{task}/progress")
     assert (progress["accepted"], progress["rejected"], progress["conflicts"]) == (1, 1, 1)
     assert progress["resolved"] == 2
+    owner.press("ArrowRight")
+    owner.expect("#end", "1 conflict without a decision")
+    owner.page.click("#end-back")
+    owner.page.wait_for_selector("#desk:not([hidden])")
+    owner.press("s")
+    owner.expect("#end", "Every conflict has a decision")
+    owner.press("z")
+    owner.saved()
     owner.page.goto(f"{server.address}/owner")
     owner.page.wait_for_selector(f"#task-{task}")
     with owner.page.expect_download() as download:
@@ -409,6 +417,216 @@ def test_a_verdict_that_the_server_refuses_is_shown_and_taken_back(server: Revie
     ada.page.click("#notice button")
     ada.saved()
     assert ada.verdicts(task) == [None] * 3
+    assert ada.page.is_disabled("#undo")  # there is no step to undo
+    ada.page.reload()
+    ada.page.wait_for_selector("#desk:not([aria-busy])")
+    assert ada.page.is_disabled("#undo")
+
+
+def test_a_verdict_that_the_browser_cannot_store_is_taken_back_and_named(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s")
+    ada.saved()
+    ada.page.evaluate(
+        """() => {
+          window.works = IDBObjectStore.prototype.add;
+          IDBObjectStore.prototype.add = () => {
+            throw new DOMException("The disk is full.", "QuotaExceededError");
+          };
+        }"""
+    )
+    ada.press("m")
+    ada.expect("#save-state", "1 verdict not stored")
+    ada.expect("#lost", "The disk is full.")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.page.evaluate("IDBObjectStore.prototype.add = window.works; 0")
+    ada.press("ArrowRight", "w")  # another verdict does not make it good
+    ada.expect("#progress", "2 of 4 judged")
+    ada.expect("#save-state", "1 verdict not stored")
+    ada.page.click("#lost button")
+    ada.press("b")
+    ada.saved()
+    assert ada.page.is_hidden("#lost")
+    assert [row and (row["label"], row["reason"]) for row in ada.verdicts(task)].count(
+        ("right", "motion")
+    ) == 0
+    assert sum(row is not None for row in ada.verdicts(task)) == 3
+    ada.press("z", "z", "z")
+    ada.expect("#progress", "0 of 4 judged")
+    assert ada.page.is_disabled("#undo")
+
+
+def test_steps_that_a_new_verdict_ended_cannot_be_redone_after_a_reload(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s", "m", "z", "z")
+    ada.expect("#progress", "0 of 4 judged")
+    ada.press("w")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.saved()
+    ada.page.reload()
+    ada.page.wait_for_selector("#desk:not([aria-busy])")
+    assert ada.page.is_disabled("#redo") and ada.page.is_enabled("#undo")
+    ada.press("y")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.saved()
+    assert [row and row["label"] for row in ada.verdicts(task)] == ["wrong", None, None, None]
+
+
+def test_two_tabs_keep_the_steps_of_each_other(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(5))
+    ada = join()
+    ada.work_on(task)
+    first = ada.page
+    ada.page = ada.open_page()
+    ada.work_on(task, instructions=False)
+    second = ada.page
+    ada.page = first
+    ada.press("s")
+    ada.expect("#progress", "1 of 5 judged")
+    ada.page = second
+    ada.press("ArrowRight", "m", "w")
+    ada.expect("#progress", "2 of 5 judged")
+    ada.saved()
+    ada.page.reload()
+    ada.page.wait_for_selector("#desk:not([aria-busy])")
+    ada.expect("#progress", "3 of 5 judged")
+    for left in (2, 1, 0):
+        ada.press("z")
+        ada.expect("#progress", f"{left} of 5 judged")
+    assert ada.page.is_disabled("#undo")
+    ada.saved()
+    assert ada.verdicts(task) == [None] * 5
+
+
+def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s")
+    ada.saved()
+    other = ada.open_page()
+    other.goto(server.add_person("Ben"))
+    other.wait_for_selector("ul.tasks h2")
+    ada.press("m")
+    ada.expect("#notice", "Somebody else signed in")
+    ada.expect("#save-state", "1 verdict kept, not sent")
+    ada.press("w")
+    ada.expect("#live", "Somebody else signed in")
+    assert ada.page.get_attribute("#notice a", "href") == "/join"
+    assert ada.verdicts(task) == [None] * 4  # those of Ben, who is signed in
+    other.goto(ada.link)
+    other.wait_for_selector("ul.tasks h2")
+    other.wait_for_function("() => document.querySelector('#save-state').innerText === 'All saved'")
+    assert sorted(row["reason"] for row in ada.verdicts(task) if row) == ["", "motion"]
+
+
+def test_a_page_takes_over_the_verdicts_that_the_server_has(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(4))
+    ada = join()
+    ada.work_on(task)
+    first = ada.page
+    ada.page = ada.open_page()
+    ada.work_on(task, instructions=False)
+    second = ada.page
+    ada.page = first
+    ada.press("s")
+    ada.saved()
+    ada.page = second
+    ada.press("m")
+    ada.saved()
+    ada.page = first
+    ada.press("z")  # the verdict of the other tab is in force now
+    ada.page.wait_for_selector("[data-key=m][aria-pressed=true]")
+    ada.expect("#progress", "1 of 4 judged")
+
+
+@pytest.mark.parametrize(("kind", "key"), [("pairs", "s"), ("select", "a")])
+def test_images_that_cannot_be_loaded_are_not_judged(
+    kind: str, key: str, server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task(kind, server.pairs(2) if kind == "pairs" else server.images(2))
+    ada = join()
+    ada.page.route("**/media/**", lambda route: route.abort())
+    ada.work_on(task)
+    ada.press(key)
+    ada.expect("#failure", "cannot be loaded")
+    assert ada.text("#progress") == "0 of 2 judged"
+    ada.press("u")
+    ada.expect("#progress", "1 of 2 judged")
+
+
+def test_a_verdict_on_an_image_that_is_left_before_it_is_loaded_is_named(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(3))
+    ada = join()
+    held: list[Route] = []
+    ada.page.route("**/media/**", lambda route: held.append(route))
+    ada.work_on(task)
+    ada.page.keyboard.press("s")
+    ada.expect("#live", "still loading")
+    ada.page.keyboard.press("ArrowRight")
+    ada.expect("#place", "2")
+    for route in list(held):
+        route.continue_()
+    ada.expect("#failure", "the image of 1")
+    ada.expect("#progress", "0 of 3 judged")
+
+
+def test_verdict_keys_at_the_end_do_nothing_and_the_focus_stays_on_the_page(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(1))
+    ada = join()
+    ada.work_on(task)
+    ada.page.click("[data-key=s]")
+    ada.page.wait_for_selector("#end:not([hidden])")
+    assert ada.page.evaluate("document.activeElement.id") == "end-back"
+    ada.press("m", "n")
+    ada.expect("#progress", "1 of 1 judged")
+    assert ada.page.get_attribute(".tools", "role") == "group"
+
+
+def test_a_note_and_classes_that_are_not_decided_yet_stay_with_their_item(
+    server: ReviewServer, join: Join
+) -> None:
+    classes = many_classes(50)
+    task = server.add_task("anchors", server.images(3, [classes[7].name]), classes=classes)
+    ada = join()
+    ada.work_on(task)
+    ada.press("n")
+    ada.page.keyboard.type("half a thought")
+    ada.press("Enter")
+    ada.page.click(".chips button")
+    ada.expect("#panel", "No label yet")
+    ada.page.evaluate("document.activeElement.blur()")
+    ada.press("ArrowRight")
+    ada.expect("#place", "2")
+    assert ada.page.input_value("#note") == "" and "No label yet" not in ada.text("#panel")
+    ada.press("ArrowLeft")
+    ada.expect("#place", "1")
+    assert ada.page.input_value("#note") == "half a thought" and "No label yet" in ada.text("#panel")
+
+
+def test_the_practice_round_goes_on_after_the_server_was_away(server: ReviewServer, join: Join) -> None:
+    items = [*server.pairs(2), *practice_items(server)]
+    task = server.add_task("pairs", items, practice_pass=1.0)
+    ada = join()
+    ada.work_on(task)
+    ada.page.route("**/practice", lambda route: route.abort())
+    ada.press("s")
+    ada.expect("#failure", "trying again")
+    ada.page.unroute("**/practice")
+    ada.page.wait_for_selector("#feedback")
+    assert ada.page.is_hidden("#failure")
 
 
 def test_signing_out_ends_the_session_and_the_link_opens_it_again(server: ReviewServer, join: Join) -> None:

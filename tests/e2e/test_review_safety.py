@@ -252,6 +252,22 @@ def test_slow_clients_are_cut_off(running: RunningReview) -> None:
     assert running.audit()[-1]["reason"] == "too slow"
 
 
+def test_a_page_of_one_person_does_not_store_verdicts_of_another(running: RunningReview) -> None:
+    cookies = {name: running.sign_in(name) for name in ("Ann", "Bob", "Olga")}
+    codes = {name: running.get("/api/session", cookie)[1]["person"] for name, cookie in cookies.items()}
+    _, queue, _ = running.get("/api/tasks/select/items?count=1", cookies["Bob"])
+    given = event(queue["items"][0]["item"])
+    body = json.dumps({"events": [given]}).encode()
+    decision = {key: given[key] for key in ("event", "item", "verdict", "client_time")}
+    decisions = json.dumps({"events": [decision]}).encode()
+    resolve = "/api/owner/tasks/select/resolve"
+    assert running.raw("/api/events", body, cookies["Bob"], x_windtunnel_person=codes["Ann"]) == 409
+    assert running.raw(resolve, decisions, cookies["Olga"], x_windtunnel_person=codes["Ann"]) == 409
+    with api.open_review(running.folder) as review:
+        assert given["event"] not in {row["event"] for row in review.event_rows(review.task("select"))}
+    assert running.raw("/api/events", body, cookies["Bob"], x_windtunnel_person=codes["Bob"]) == 200
+
+
 def test_very_many_connections_do_not_stop_people_at_work(running: RunningReview) -> None:
     cookie, connection = running.sign_in("Ann"), running.connect()
     assert ask(connection, "GET", "/api/session", None, cookie)[0] == 200

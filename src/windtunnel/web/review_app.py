@@ -1,6 +1,9 @@
 """The review app: routes for reviewers; those of owners are in `owner_routes.py`.
 
 `POST /api/session` exchanges the secret of a personal link for a cookie; all other routes need it.
+Posts of events and decisions may name the person of the page in the header `X-Windtunnel-Person`: the code
+that `GET /api/session` returns as `person`. If somebody else is signed in by now, the answer is 409 and
+nothing is stored.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from windtunnel import api
 from windtunnel.web.safety import Audit, Rate
 
 COOKIE = "windtunnel_review"
+# The code of the person for whom a page was opened; a post of somebody else's page is refused.
+PERSON_HEADER = "x-windtunnel-person"
 
 
 class SignedIn:
@@ -29,6 +31,13 @@ class SignedIn:
         if not self._rate.allows(person.code):
             self._audit.refused(address, request.method, request.url.path, 429, f"too fast: {person.name}")
             raise HTTPException(429, "Too many requests; wait a second.", {"retry-after": "1"})
+        if request.method == "POST" and request.headers.get(PERSON_HEADER, person.code) != person.code:
+            self._audit.refused(
+                address, request.method, request.url.path, 409, f"a page of another person than {person.name}"
+            )
+            raise HTTPException(
+                409, f"{person.name} has signed in in this browser; open your own link again to go on."
+            )
         return person
 
     def owner(self, request: Request) -> api.Person:

@@ -1,6 +1,7 @@
 // One person at work on one task: the present item, verdicts, undo and redo.
 import {newEvent} from "./outbox.js";
 import {Unreachable} from "./requests.js";
+import {same} from "./verdict_text.js";
 
 const SECONDS_AT_MOST = 86_400;
 const RETRY_MS = 1500;
@@ -17,14 +18,36 @@ export class Desk extends EventTarget {
     Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
+    this.writing = []; // items of events that are not on the disk yet
     outbox.addEventListener("refusal", ({detail}) => this.takeBack(detail));
+    outbox.addEventListener("present", ({detail}) => this.reconcile(detail.filter((row) => row.task === task.task)));
   }
 
-  /** Show the server's verdicts again instead of those that it refused. */
+  /** Show the server's verdicts again instead of those that it refused, and forget the refused steps. */
   takeBack(refused) {
+    const own = refused.filter(({item}) => this.verdicts.has(item));
     const stored = new Map([...this.queue.items.values()].map(({item, verdict}) => [item, verdict]));
-    for (const {item} of refused) if (this.verdicts.has(item)) this.set(item, this.verdicts.get(item), stored.get(item) ?? null);
-    this.go(this.place);
+    for (const {item} of own) this.set(item, this.verdicts.get(item), stored.get(item) ?? null);
+    const records = this.history.drop(new Set(own.map(({event, target}) => target ?? event)));
+    // If this fails, the steps are removed with the next verdict.
+    this.outbox.change(records).then(() => this.history.stored(records), () => null);
+    this.refresh();
+  }
+
+  /** Take over the server's verdicts on items for which nothing is on its way. */
+  async reconcile(present) {
+    const waiting = new Set((await this.outbox.pending()).map(({item}) => item));
+    const places = new Map([...this.queue.items.values()].map((item) => [item.item, item]));
+    let changed = false;
+    for (const {item, verdict: found} of present) {
+      const verdict = found && {...this.task.blank, ...found};
+      if (waiting.has(item) || this.writing.includes(item)) continue;
+      if (places.has(item)) places.get(item).verdict = verdict;
+      if (!this.verdicts.has(item) || same(this.verdicts.get(item), verdict)) continue;
+      this.set(item, this.verdicts.get(item), verdict);
+      changed = true;
+    }
+    if (changed) this.refresh();
   }
 
   /** Open the queue at the first item without a verdict. */
@@ -78,6 +101,11 @@ export class Desk extends EventTarget {
     this.dispatchEvent(new Event(item ? "shown" : "end"));
   }
 
+  /** Show the present item again; a move that is under way goes on. */
+  refresh() {
+    if (this.request) this.dispatchEvent(new Event(this.item ? "shown" : "end"));
+  }
+
   /** Go on by steps; items that need no verdict any more are passed over. */
   async step(by) {
     let place = this.place + by;
@@ -108,7 +136,10 @@ export class Desk extends EventTarget {
     const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
     const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
     this.set(item.item, before, verdict);
-    this.keep(event, records);
+    this.keep(event, records, () => {
+      this.history.drop(new Set([event.event]));
+      if (this.verdicts.get(item.item) === verdict) this.set(item.item, verdict, before);
+    });
   }
 
   /** Undo the last step and go to its item; returns the step, or null if there is none. */
@@ -122,17 +153,28 @@ export class Desk extends EventTarget {
 
   async travel(action, verdictsOf) {
     const {step, records} = this.history[action]();
-    this.set(step.item, ...verdictsOf(step));
-    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records);
+    const [before, after] = verdictsOf(step);
+    this.set(step.item, before, after);
+    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records, () => {
+      this.history.takeBack(step);
+      if (this.verdicts.get(step.item) === after) this.set(step.item, after, before);
+    });
     await this.go(step.place);
     return step;
   }
 
-  /** Write to this browser's database, in order; "lost" is dispatched if that is impossible. */
-  keep(event, records) {
-    this.outbox.add([this.shape(event)], records).catch((error) => {
-      this.dispatchEvent(new CustomEvent("lost", {detail: error}));
-    });
+  /** Write to this browser's database, in order; `takeBack` is called if that is impossible. */
+  async keep(event, records, takeBack) {
+    this.writing.push(event.item);
+    try {
+      await this.outbox.add(this.shape(event), records);
+      this.history.stored(records);
+    } catch {
+      takeBack();
+      this.refresh();
+    } finally {
+      this.writing.splice(this.writing.indexOf(event.item), 1);
+    }
   }
 
   set(item, before, verdict) {

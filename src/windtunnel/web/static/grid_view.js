@@ -69,6 +69,12 @@ export class GridView {
     return this.current?.querySelector("img").complete ?? false;
   }
 
+  /** Whether the current image cannot be loaded. */
+  get failed() {
+    const image = this.current?.querySelector("img");
+    return Boolean(image?.complete && !image.naturalWidth);
+  }
+
   async whenReady() {
     await this.current?.querySelector("img").decode().catch(() => null);
   }
@@ -78,7 +84,8 @@ export class GridView {
   }
 
   enlarge() {
-    const image = this.current.querySelector("img");
+    const image = this.current?.querySelector("img");
+    if (!image) return;
     fill(this.large, element("img", {src: image.src, alt: image.alt}), element("button", {type: "button", autofocus: true}, "Close"));
     this.large.showModal();
   }

@@ -2,18 +2,19 @@
 
 /**
  * Steps of a task, oldest first. `cursor` is the number of steps that are done; steps after it were undone.
- * A step is {position, item, before, after}, plus what the page needs to go back to it.
+ * A step is {position, item, before, after, undone}, plus what the page needs to go back to it. Positions are
+ * unique, so pages that are open at the same time keep each other's steps.
  */
 export class History {
-  constructor(storage, task, steps, cursor) {
-    Object.assign(this, {storage, task, steps, cursor});
+  constructor(task, steps) {
+    const done = steps.filter(({undone}) => !undone);
+    Object.assign(this, {task, steps: [...done, ...steps.filter(({undone}) => undone)], cursor: done.length});
+    this.last = steps.at(-1)?.position[0] ?? 0;
+    this.abandoned = []; // keys of records that are to be removed from the disk
   }
 
   static async open(storage, task) {
-    const range = IDBKeyRange.bound([task, 0], [task, Infinity]);
-    const steps = await storage.all("history", range);
-    const cursor = (await storage.get("settings", `cursor ${task}`))?.value ?? steps.length;
-    return new History(storage, task, steps, Math.min(cursor, steps.length));
+    return new History(task, await storage.all("history", IDBKeyRange.bound([task, [0]], [task, [Infinity]])));
   }
 
   get canUndo() {
@@ -24,25 +25,60 @@ export class History {
     return this.cursor < this.steps.length;
   }
 
-  /** Add a step after the cursor; returns the records to store. Steps that were undone cannot be redone now. */
+  /** Add a step after the cursor; returns what to store. Steps that were undone cannot be redone now. */
   record(step) {
-    const stored = {...step, task: this.task, position: this.cursor};
-    this.steps.splice(this.cursor, Infinity, stored);
-    return this.move(this.cursor + 1, [stored]);
+    this.last = Math.max(Date.now(), this.last + 1);
+    const stored = {...step, task: this.task, position: [this.last, step.event], undone: false};
+    this.abandon(this.steps.splice(this.cursor, Infinity, stored));
+    this.cursor += 1;
+    return this.change([stored]);
   }
 
-  /** The step to undo, and the records to store. */
+  /** The step to undo, and what to store. */
   undo() {
-    return {step: this.steps[this.cursor - 1], records: this.move(this.cursor - 1)};
+    this.cursor -= 1;
+    return this.mark(this.cursor, true);
   }
 
-  /** The step to redo, and the records to store. */
+  /** The step to redo, and what to store. */
   redo() {
-    return {step: this.steps[this.cursor], records: this.move(this.cursor + 1)};
+    this.cursor += 1;
+    return this.mark(this.cursor - 1, false);
   }
 
-  move(cursor, history = []) {
-    this.cursor = cursor;
-    return {history, settings: [{name: `cursor ${this.task}`, value: cursor}]};
+  mark(place, undone) {
+    const step = {...this.steps[place], undone};
+    this.steps[place] = step;
+    return {step, records: this.change([step])};
+  }
+
+  /** Forget steps that do not count, by their events; returns what to store. */
+  drop(events) {
+    const wrong = this.steps.filter(({event}) => events.has(event));
+    this.cursor -= this.steps.slice(0, this.cursor).filter(({event}) => events.has(event)).length;
+    this.steps = this.steps.filter(({event}) => !events.has(event));
+    this.abandon(wrong);
+    return this.change([]);
+  }
+
+  /** Take back an undo or redo that could not be stored, unless the person has gone on. */
+  takeBack(step) {
+    const place = this.steps.findIndex(({event}) => event === step.event);
+    if (step.undone && this.cursor === place) this.redo();
+    else if (!step.undone && this.cursor === place + 1) this.undo();
+  }
+
+  /** What was removed from the disk need not be removed again. */
+  stored({history}) {
+    this.abandoned = this.abandoned.filter((key) => !history.remove.includes(key));
+  }
+
+  abandon(steps) {
+    this.abandoned.push(...steps.map(({position}) => [this.task, position]));
+  }
+
+  /** Records for the disk, all to be written at once: steps as they are now, and keys of those that are abandoned. */
+  change(steps) {
+    return {history: {put: steps, remove: [...this.abandoned]}};
   }
 }

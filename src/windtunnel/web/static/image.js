@@ -2,7 +2,7 @@
 import {change, fillSelect, parameters} from "./address.js";
 import {byId, element, fill} from "./dom.js";
 import {get, withQuery} from "./requests.js";
-import {run as start} from "./session.js";
+import {newest, run as start} from "./session.js";
 import {Viewer} from "./viewer.js";
 
 const UNMODIFIED = ["clean", "native"];
@@ -26,8 +26,10 @@ start(async () => {
 
   const pixels = (name, number) => withQuery("/pixels", {run: key, row: place, condition: name, frame: number});
 
+  const latest = newest();
   async function show() {
-    const found = await get(withQuery("/api/image", {run: key, row: place, condition, frame}));
+    const found = await latest(() => get(withQuery("/api/image", {run: key, row: place, condition, frame})));
+    if (!found) return;
     byId("name").textContent = found.image;
     byId("label").textContent = `Label: ${found.label || "none"}. Run: ${key}. ${found.note}`;
     fillSelect(byId("condition"), found.conditions.map((name) => ({key: name, title: name})), condition);

@@ -42,6 +42,10 @@ export class ImageView {
     return this.viewer.loaded;
   }
 
+  get failed() {
+    return this.viewer.failed;
+  }
+
   whenReady() {
     return this.viewer.settled();
   }

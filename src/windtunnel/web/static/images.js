@@ -2,7 +2,7 @@
 import {change, fillSelect, later, parameters} from "./address.js";
 import {byId, count, element, fill} from "./dom.js";
 import {get, withQuery} from "./requests.js";
-import {run as start} from "./session.js";
+import {newest, run as start} from "./session.js";
 
 const PAGE = 48;
 
@@ -26,9 +26,11 @@ start(async () => {
   let first = Number(given.get("start") ?? 0);
   let condition = given.get("condition") ?? "";
 
+  const latest = newest();
   async function show() {
-    const found = await get(withQuery("/api/images", {
-      run: key, condition, shown: byId("shown").value, query: byId("query").value, start: first, count: PAGE}));
+    const found = await latest(() => get(withQuery("/api/images", {
+      run: key, condition, shown: byId("shown").value, query: byId("query").value, start: first, count: PAGE})));
+    if (!found) return;
     ({condition} = found);
     fillSelect(byId("condition"), found.conditions.map((name) => ({key: name, title: name})), condition);
     fill(byId("images"), found.images.map((image) => tile(image, key, condition)));

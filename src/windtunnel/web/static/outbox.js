@@ -7,6 +7,7 @@ const LONGEST_PAUSE_MS = 10_000;
 // Answers that say that the events themselves are wrong. Any other refusal may come from a proxy or a wrong
 // setting, so the events are kept and sent again.
 const WRONG_EVENTS = [400, 413, 422];
+const OTHER_PERSON = 409;
 
 /** An event with an id and a time; `fields` are the others. */
 export const newEvent = (fields) => ({event: uuid(), client_time: Date.now(), ...fields});
@@ -23,20 +24,25 @@ function uuid() {
 /**
  * The outbox of one person.
  *
- * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused" or
- * "signed-out"; and "refusal" with the events that the server will never accept. `waiting` is the number of events that are not acknowledged.
+ * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused",
+ * "lost" (not stored in this browser), "signed-out" or "other-person" (somebody else signed in in this browser); and
+ * "refusal" with the events that the server will never accept, and "present" with the verdicts {task, item, verdict}
+ * that the server has. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
+ * not stored, until another one is.
  */
 export class Outbox extends EventTarget {
-  constructor(storage, path) {
+  constructor(storage, path, person) {
     super();
-    Object.assign(this, {storage, path, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
+    Object.assign(this, {storage, path, person, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
     this.sending = null;
+    this.lost = new Map();
+    this.writing = null;
     addEventListener("online", () => this.retry());
     addEventListener("offline", () => this.waiting && this.show("waiting"));
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
     // Leaving with unsent events is safe, they stay in the database; but somebody who closes the browser for
     // good should know.
-    addEventListener("beforeunload", (event) => this.state === "waiting" && event.preventDefault());
+    addEventListener("beforeunload", (event) => ["waiting", "lost", "other-person"].includes(this.state) && event.preventDefault());
   }
 
   /** Read what earlier pages left and send it. */
@@ -46,15 +52,31 @@ export class Outbox extends EventTarget {
     this.send();
   }
 
-  /** Store events on the disk, together with other records {store: [records]}, then send them. */
-  async add(events, others = {}) {
+  /** Store an event on the disk, together with changes of other stores {store: {put, remove}}, then send it. */
+  async add(event, others = {}) {
     if (this.state === "saved") this.show("saving");
-    await this.storage.write(["events", ...Object.keys(others)], (stores) => {
-      for (const event of events) stores.events.add(event);
-      for (const [name, records] of Object.entries(others)) for (const record of records) stores[name].put(record);
-    });
-    this.waiting += events.length;
+    try {
+      this.writing = this.change(others, event);
+      await this.writing;
+    } catch (error) {
+      this.lost.set(event.item, error?.message || "The browser gives no reason.");
+      this.send();
+      throw error;
+    }
+    this.lost.delete(event.item);
+    this.waiting += 1;
     this.send();
+  }
+
+  /** Change other stores {store: {put, remove}}, and store an event with them, all or nothing. */
+  change(others, event = null) {
+    return this.storage.write(["events", ...Object.keys(others)], (stores) => {
+      if (event) stores.events.add(event);
+      for (const [name, {put, remove}] of Object.entries(others)) {
+        for (const key of remove) stores[name].delete(key);
+        for (const record of put) stores[name].put(record);
+      }
+    });
   }
 
   /** The events that the server has not acknowledged, oldest first. */
@@ -76,6 +98,12 @@ export class Outbox extends EventTarget {
     this.send();
   }
 
+  /** Send everything, also what is just being written; done when it is sent or cannot be. */
+  async flush() {
+    await this.writing?.catch(() => null);
+    await this.send();
+  }
+
   /** Send everything; one sender at a time. */
   send() {
     this.sending ??= this.sendAll().finally(() => {
@@ -87,14 +115,15 @@ export class Outbox extends EventTarget {
   async sendAll() {
     clearTimeout(this.timer);
     for (;;) {
-      const batch = await this.storage.all("events", null, BATCH);
-      if (!batch.length) break;
-      this.show(this.state === "waiting" ? "waiting" : "saving");
       try {
+        const batch = await this.storage.all("events", null, BATCH);
+        if (!batch.length) break;
+        this.show(this.state === "waiting" ? "waiting" : "saving");
         await this.deliver(batch);
         this.pause = FIRST_PAUSE_MS;
       } catch (error) {
         if (error instanceof SignedOut) return this.show("signed-out");
+        if (error.status === OTHER_PERSON) return this.show("other-person");
         this.show("waiting");
         this.timer = setTimeout(() => this.send(), this.pause);
         this.pause = Math.min(2 * this.pause, LONGEST_PAUSE_MS);
@@ -107,8 +136,9 @@ export class Outbox extends EventTarget {
   /** Send a batch; a batch that is refused is sent event by event, to find the one that is wrong. */
   async deliver(batch) {
     try {
-      const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)});
+      const answer = await post(this.path, {events: batch.map(({number: _, ...event}) => event)}, {"X-Windtunnel-Person": this.person});
       await this.settleBatch(batch, new Set(answer.acknowledged), new Map(answer.refused.map(({event, reason}) => [event, reason])));
+      this.dispatchEvent(new CustomEvent("present", {detail: answer.present}));
     } catch (error) {
       if (!(error instanceof Refused && WRONG_EVENTS.includes(error.status))) throw error;
       if (batch.length > 1) {
@@ -135,7 +165,7 @@ export class Outbox extends EventTarget {
 
   settle() {
     this.waiting = 0;
-    this.show(this.refusals.length ? "refused" : "saved");
+    this.show(this.lost.size ? "lost" : this.refusals.length ? "refused" : "saved");
   }
 
   show(state) {

@@ -3,7 +3,7 @@ import {ClassSearch} from "./class_search.js";
 import {announce, element, fill} from "./dom.js";
 import {keyName} from "./keys.js";
 import {get, withQuery} from "./requests.js";
-import {matches} from "./verdict_text.js";
+import {matches, same} from "./verdict_text.js";
 
 const CLASSES_SHOWN = 50;
 
@@ -19,12 +19,15 @@ export class Panel {
     // With several groups a verdict has several parts, and Enter confirms it; else one key is enough.
     this.confirms = new Set(task.choices.map((choice) => choice.group).filter(Boolean)).size > 1;
     this.titles = new Map();
+    this.drafts = new Map(); // what is not decided yet, by item
   }
 
   /** Show an item and the present verdict on it, with elements above the choices and below everything. */
   show(item, verdict, {above = null, below = null} = {}) {
-    Object.assign(this, {item, given: verdict, draft: structuredClone({...this.task.blank, ...verdict})});
-    if (this.multiple && !verdict) this.draft.labels = [...item.labels];
+    const kept = this.drafts.get(item.item);
+    const labels = this.multiple && !verdict ? {labels: item.labels} : {};
+    const draft = kept && same(kept.given, verdict) ? kept.draft : {...this.task.blank, ...verdict, ...labels};
+    Object.assign(this, {item, given: verdict, draft: structuredClone(draft)});
     Object.assign(this, {above, below});
     this.render();
     this.nameClasses([...item.labels, ...(this.draft.labels ?? []), ...(this.single ? [verdict?.label] : [])]);
@@ -112,6 +115,7 @@ export class Panel {
     field.value = this.draft.note ?? "";
     field.addEventListener("input", () => {
       this.draft.note = field.value;
+      this.keepDraft();
     });
     // Enter keeps the note and goes back to the keys; Shift+Enter makes a line.
     field.addEventListener("keydown", (event) => {
@@ -137,6 +141,7 @@ export class Panel {
       this.give({...this.draft});
       return;
     }
+    this.keepDraft();
     this.keepFocus(() => this.render());
     announce(choice.title);
   }
@@ -163,6 +168,7 @@ export class Panel {
       return;
     }
     if (!this.draft.labels.includes(id)) this.draft.labels.push(id);
+    this.keepDraft();
     this.render();
     this.field.focus();
     announce(`${name} added`);
@@ -170,9 +176,15 @@ export class Panel {
 
   removeLabel(label) {
     this.draft.labels = this.draft.labels.filter((other) => other !== label);
+    this.keepDraft();
     this.render();
     this.field.focus();
     announce(`${this.title(label)} removed`);
+  }
+
+  /** Keep what is not decided yet for when the person comes back to the item. */
+  keepDraft() {
+    this.drafts.set(this.item.item, {given: this.given, draft: this.draft});
   }
 
   confirm() {

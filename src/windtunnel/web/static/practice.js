@@ -3,8 +3,15 @@ import {announce, byId, element, fill} from "./dom.js";
 import {newEvent} from "./outbox.js";
 import {Panel} from "./panel.js";
 import {Preloader} from "./queue.js";
-import {get} from "./requests.js";
+import {get, Unreachable} from "./requests.js";
 import {describe} from "./verdict_text.js";
+
+const RETRY_MS = 1500;
+
+function fails(text) {
+  byId("failure").hidden = false;
+  byId("failure").textContent = text;
+}
 
 /** The items of a practice round in the shape of a queue. */
 class PracticeItems {
@@ -65,9 +72,10 @@ class Round {
   async run() {
     for (;;) {
       this.given = new Map();
+      this.panel.drafts.clear();
       const wrong = [...this.queue.items.values()].filter((item) => item.correct !== true);
       for (const item of wrong) await this.ask(item.place);
-      const {score} = await get(this.path);
+      const {score} = await this.load();
       if (score.passed) return this.finish(score);
       await this.again(score);
     }
@@ -98,15 +106,39 @@ class Round {
   async decide(verdict) {
     if (this.answering || this.feedback) return;
     this.answering = true;
-    await this.view.whenReady();
-    const {item} = this;
-    const seconds = (performance.now() - this.since) / 1000;
-    await this.outbox.add([newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds})]);
-    this.given.set(item.item, verdict);
-    await this.acknowledged(item.item);
-    this.queue.update((await get(this.path)).items);
-    this.answering = false;
-    this.explain(verdict);
+    try {
+      await this.view.whenReady();
+      const {item} = this;
+      const seconds = (performance.now() - this.since) / 1000;
+      const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
+      await this.outbox.add(event);
+      await this.acknowledged(item.item);
+      if (this.outbox.refusals.some((refused) => refused.event === event.event)) return; // the notice says why
+      this.given.set(item.item, verdict);
+      this.queue.update((await this.load()).items);
+      this.explain(verdict);
+    } catch (error) {
+      fails(`The verdict could not be kept: ${error.message} Give it again.`);
+    } finally {
+      this.answering = false;
+    }
+  }
+
+  /** The round as the server has it; asked again until the server can be reached. */
+  async load() {
+    for (;;) {
+      try {
+        const round = await get(this.path);
+        byId("failure").hidden = true;
+        return round;
+      } catch (error) {
+        if (!(error instanceof Unreachable)) throw error;
+        fails("The answer cannot be loaded. Your verdict is kept; trying again…");
+        await new Promise((resolve) => {
+          setTimeout(resolve, RETRY_MS);
+        });
+      }
+    }
   }
 
   /** Done when the server has the verdict: only the server knows the right one. */

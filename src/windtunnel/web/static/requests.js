@@ -45,9 +45,9 @@ function messageOf(body) {
 export const get = (path, options = {}) => request(path, options);
 
 /** Post JSON and return the JSON of the answer. */
-export function post(path, body, options = {}) {
+export function post(path, body, headers = {}) {
   return request(path, {
-    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), ...options,
+    method: "POST", headers: {"Content-Type": "application/json", ...headers}, body: JSON.stringify(body),
   });
 }
 

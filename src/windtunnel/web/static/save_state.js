@@ -6,7 +6,9 @@ const TEXTS = {
   saving: () => "Saving…",
   waiting: (outbox) => `${counted(outbox.waiting, "verdict")} waiting for the server`,
   refused: (outbox) => `${counted(outbox.refusals.length, "verdict")} refused`,
+  lost: (outbox) => `${counted(outbox.lost.size, "verdict")} not stored`,
   "signed-out": () => "Signed out",
+  "other-person": (outbox) => `${counted(outbox.waiting, "verdict")} kept, not sent`,
 };
 // A state that lasts shorter than this is not worth an announcement.
 const PAUSE_MS = 1500;
@@ -35,6 +37,13 @@ function showNotice(outbox) {
   if (outbox.state === "signed-out") {
     notice.hidden = false;
     fill(notice, element("p", {}, "You are signed out. Open your personal link again: verdicts that are not sent are kept in this browser and are sent then."));
+  } else if (outbox.state === "other-person") {
+    notice.hidden = false;
+    fill(
+      notice,
+      element("p", {}, "Somebody else signed in in this browser. Your verdicts that are not sent are kept in it. Open your personal link again: they are sent then."),
+      element("a", {class: "button main", href: "/join"}, "Sign in again"),
+    );
   } else if (outbox.refusals.length) {
     notice.hidden = false;
     fill(

@@ -1,6 +1,6 @@
 // The joint second pass: items without a strict majority, with all votes; one decision each.
 import {Desk} from "./desk.js";
-import {byId, element} from "./dom.js";
+import {byId, counted, element} from "./dom.js";
 import {History} from "./history.js";
 import {prepareInstructions} from "./instructions.js";
 import {Keys} from "./keys.js";
@@ -17,8 +17,8 @@ const WINDOW = 100;
 
 /** The items of the second pass in the shape of a queue; their order stays while the page is open. */
 class Conflicts {
-  constructor(path) {
-    Object.assign(this, {path, items: new Map(), length: 0, ended: true, reason: "Every conflict has a decision."});
+  constructor(path, outbox) {
+    Object.assign(this, {path, outbox, items: new Map(), length: 0, ended: true, reason: ""});
     this.preloader = new Preloader();
   }
 
@@ -42,8 +42,16 @@ class Conflicts {
   }
 
   async at(place) {
+    if (place >= this.length) await this.explainEnd();
     this.preloader.load(this.loaded(place, 6));
     return this.items.get(place) ?? null;
+  }
+
+  /** Say at the end how many conflicts have no decision, once the decisions of this page have been sent. */
+  async explainEnd() {
+    await this.outbox.flush();
+    const {undecided} = await get(withQuery(this.path, {start: 0, count: 1}));
+    this.reason = undecided ? `${counted(undecided, "conflict")} without a decision.` : "Every conflict has a decision.";
   }
 
   loaded(place, count) {
@@ -64,12 +72,12 @@ run(async () => {
   const person = await get("/api/session");
   const storage = await Storage.open(`windtunnel second pass ${person.person} ${name}`);
   const owned = `/api/owner/tasks/${encodeURIComponent(name)}`;
-  const outbox = new Outbox(storage, `${owned}/resolve`);
+  const outbox = new Outbox(storage, `${owned}/resolve`, person.person);
   showSaveState(outbox);
   await outbox.start();
   const detail = await get(path);
   byId("task").textContent = `Second pass: ${detail.title}`;
-  const queue = new Conflicts(`${owned}/conflicts`);
+  const queue = new Conflicts(`${owned}/conflicts`, outbox);
   await queue.start();
   const decided = [...queue.items.values()].filter(({verdict}) => verdict).length;
   // The second pass looks at one item at a time, in whatever layout people judged.

@@ -11,7 +11,7 @@ const PATIENCE_MS = 2000;
 export async function openSession() {
   const person = await get("/api/session");
   const storage = await Storage.open(`windtunnel review ${person.person}`);
-  const outbox = new Outbox(storage, "/api/events");
+  const outbox = new Outbox(storage, "/api/events", person.person);
   if (byId("person")) byId("person").textContent = person.name;
   byId("sign-out")?.addEventListener("click", () => signOut(outbox));
   showSaveState(outbox);
@@ -45,6 +45,23 @@ export function showFailure(error) {
     element("p", {}, advice),
     error instanceof SignedOut ? null : element("button", {type: "button", onclick: () => location.reload()}, "Reload"),
   );
+}
+
+/** A function that makes requests: the answer of the newest one, or null for older ones and after a failure, which is shown. */
+export function newest() {
+  let last = null;
+  return async (ask) => {
+    last = ask;
+    try {
+      const answer = await ask();
+      if (last !== ask) return null;
+      byId("notice").hidden = true;
+      return answer;
+    } catch (error) {
+      if (last === ask) showFailure(error);
+      return null;
+    }
+  };
 }
 
 /** Run the main function of a page. */

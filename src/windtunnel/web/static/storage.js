@@ -18,6 +18,11 @@ function tooSlow() {
   });
 }
 
+/** Ask the browser, once, not to throw the database away when the disk is full. */
+async function askToKeep() {
+  if (!(await navigator.storage?.persisted?.().catch(() => true) ?? true)) await navigator.storage.persist().catch(() => null);
+}
+
 /** A database in IndexedDB with the stores `events`, `refused`, `history` and `settings`. */
 export class Storage {
   constructor(database) {
@@ -39,6 +44,7 @@ export class Storage {
     // again from its cache, it starts anew.
     addEventListener("pagehide", () => database.close());
     addEventListener("pageshow", (event) => event.persisted && location.reload());
+    askToKeep();
     return new Storage(database);
   }
 
@@ -48,7 +54,12 @@ export class Storage {
       const transaction = this.database.transaction(names, "readwrite", {durability: "strict"});
       transaction.oncomplete = () => resolve();
       transaction.onabort = transaction.onerror = () => reject(transaction.error);
-      change(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)])));
+      try {
+        change(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)])));
+      } catch (error) {
+        transaction.abort();
+        reject(error);
+      }
     });
   }
 

@@ -6,6 +6,12 @@ export function matches(choice, verdict) {
     ([name, value]) => JSON.stringify(verdict[name]) === JSON.stringify(value));
 }
 
+/** Whether two verdicts are equal, in whatever order their parts are. */
+export const same = (one, other) => JSON.stringify(Object.entries(one ?? {}).sort()) === JSON.stringify(Object.entries(other ?? {}).sort());
+
+/** Whether a verdict says that the person cannot tell; in every task this is the choice with the key U. */
+export const isUnsure = (verdict, task) => task.choices.some((choice) => choice.key === "u" && matches(choice, verdict));
+
 /** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. */
 export function describe(verdict, task) {
   if (!verdict) return "none";

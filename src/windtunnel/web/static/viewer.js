@@ -39,6 +39,12 @@ export class Viewer {
     return this.panes.every((pane) => pane.querySelector("img")?.complete ?? true);
   }
 
+  /** Whether an image cannot be loaded. */
+  get failed() {
+    const images = this.panes.map((pane) => pane.querySelector("img"));
+    return images.some((image) => !image || (image.complete && !image.naturalWidth));
+  }
+
   /** Done when every image has been loaded or cannot be. */
   async settled() {
     const images = this.panes.map((pane) => pane.querySelector("img")).filter(Boolean);

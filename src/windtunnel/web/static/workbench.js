@@ -1,9 +1,9 @@
 // A desk on the page: panel, view, buttons and keys, for reviewers and for the second pass.
-import {announce, byId, count, element, fill} from "./dom.js";
+import {announce, byId, count, counted, element, fill} from "./dom.js";
 import {GridView} from "./grid_view.js";
 import {ImageView} from "./image_view.js";
 import {Panel} from "./panel.js";
-import {describe} from "./verdict_text.js";
+import {describe, isUnsure} from "./verdict_text.js";
 
 const AUTO_ADVANCE = "auto-advance";
 
@@ -24,7 +24,20 @@ function showPlace(desk) {
   byId("redo").disabled = !desk.history.canRedo;
 }
 
+/** Nothing fails silently: verdicts that this browser could not store are named until they are given again. */
+function showLost(desk) {
+  const {lost} = desk.outbox;
+  const places = [...desk.queue.items.values()].filter(({item}) => lost.has(item)).map(({place}) => place);
+  byId("lost").hidden = !lost.size;
+  fill(
+    byId("lost"),
+    element("p", {}, `This browser could not store the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
+    element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to ${count(place + 1)}`))),
+  );
+}
+
 function showEnd(desk, refresh) {
+  const focused = byId("desk").contains(document.activeElement);
   byId("desk").hidden = true;
   byId("end").hidden = false;
   fill(
@@ -33,10 +46,11 @@ function showEnd(desk, refresh) {
       element("h2", {}, desk.queue.reason || "There is nothing more to judge."),
       element("p", {}, `${count(desk.judged)} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
       element("div", {class: "actions"},
-        element("button", {type: "button", onclick: () => desk.step(-1)}, "← Back"),
+        element("button", {type: "button", id: "end-back", onclick: () => desk.step(-1)}, "← Back"),
         element("button", {type: "button", onclick: refresh}, "Look for more"),
         element("a", {class: "button main", href: byId("home").getAttribute("href")}, byId("home").textContent))),
   );
+  if (focused) byId("end-back").focus(); // the control that had the focus is hidden now
   announce(desk.queue.reason || "There is nothing more to judge.");
 }
 
@@ -65,17 +79,37 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
     failure.hidden = false;
     failure.textContent = text;
   };
+  const warn = (text) => {
+    fails(text);
+    announce(text);
+  };
   let decisions = 0;
 
   async function decide(verdict, {stay = false} = {}) {
-    const {item} = desk;
+    const {item, place} = desk;
+    if (!item) {
+      announce("There is no item here.");
+      return;
+    }
+    if (desk.outbox.state === "other-person") {
+      announce("Somebody else signed in in this browser. Open your personal link again.");
+      return;
+    }
     decisions += 1;
     const own = decisions;
     if (!view.ready) {
       // Nobody judges what is not on the screen yet; of several keys, the last one counts.
       announce("The image is still loading.");
       await view.whenReady();
-      if (desk.item !== item || own !== decisions) return;
+      if (desk.item !== item) {
+        warn(`You went on before the image of ${count(place + 1)} was loaded: it has no new verdict.`);
+        return;
+      }
+      if (own !== decisions) return;
+    }
+    if (view.failed && !isUnsure(verdict, task)) {
+      warn("The image cannot be loaded, so only “unsure” is possible. Go on and come back to try again.");
+      return;
     }
     desk.decide(verdict);
     announce(`${describe(verdict, task)}, kept`);
@@ -92,8 +126,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   const undo = () => travel("undo");
   const redo = () => travel("redo");
   const panel = new Panel(byId("panel"), task, decide);
-  // Nothing fails silently: a verdict that this browser cannot store is not shown as saved.
-  desk.addEventListener("lost", ({detail}) => fails(`The last verdict could not be stored in this browser: ${detail.message} Reload the page and give it again.`));
+  desk.outbox.addEventListener("state", () => showLost(desk));
   desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
