@@ -119,7 +119,16 @@ def collect_export(review: Review, tasks: Sequence[Task]) -> CollectedExport:
         "tasks": [_report(*found) for found in zip(tasks, progress, agreement, strict=True)],
         "notes": list(notes),
     }
-    verdicts = (row for task in tasks for row in _verdict_rows(task, judged[task.name], by_frame))
+    bad = {anchor for task in tasks for anchor in _bad_anchors(task, judged[task.name])}
+    verdicts = [
+        row
+        for task in tasks
+        for row in _verdict_rows(task, judged[task.name], by_frame)
+        if (row.get("set"), row.get("frame")) not in bad
+    ]
+    verdicts += [
+        {"set": set_, "frame": anchor, "verdict": REJECT, "reviewer": MARKED} for set_, anchor in sorted(bad)
+    ]
     files = {
         VERDICTS_FILE: _csv(verdicts, FRAME_COLUMNS if by_frame else IMAGE_COLUMNS),
         VOTES_FILE: _csv(votes),
@@ -153,16 +162,6 @@ def _verdict_rows(task: Task, judged: Sequence[JudgedItem], by_frame: bool) -> I
                 yield place | {
                     "verdict": voted, "reviewer": vote.person.name, "note": vote.verdict["note"]
                 }  # fmt: skip
-    if isinstance(task.kind, Pairs):
-        for set_, anchor in sorted(_bad_anchors(task.kind, judged)):
-            yield {
-                "set": set_,
-                "frame": anchor,
-                "verdict": REJECT,
-                "reviewer": MARKED,
-                "labels": "",
-                "note": "",
-            }
 
 
 def _labels(task: Task, item: JudgedItem) -> tuple[str, ...]:
@@ -174,8 +173,14 @@ def _labels(task: Task, item: JudgedItem) -> tuple[str, ...]:
     return task.kind.majority_labels([task.kind.read(vote.verdict) for vote in item.votes])
 
 
-def _bad_anchors(kind: Pairs, judged: Sequence[JudgedItem]) -> set[tuple[str, int]]:
-    """The sets whose anchor a strict majority, or the second pass, calls bad in one of its pairs."""
+def _bad_anchors(task: Task, judged: Sequence[JudgedItem]) -> set[tuple[str, int]]:
+    """The sets whose anchor a strict majority, or the second pass, calls bad in one of its pairs.
+
+    Such an anchor is rejected whatever the votes on it say; it removes its set.
+    """
+    kind = task.kind
+    if not isinstance(kind, Pairs):
+        return set()
     found = set()
     for item in judged:
         if item.item.outcome == OPEN:
