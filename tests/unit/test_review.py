@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -326,6 +327,31 @@ def test_both_databases_do_the_same(tmp_path: Path, postgresql: str) -> None:
             found.append((outcomes(review), checks, len(rows), rows[0]["verdict"]))
     assert found[0] == found[1]
     assert found[0][0]["accepted"] == 12
+
+
+def test_two_processes_may_write_to_postgresql_at_once(tmp_path: Path, postgresql: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with open_review(folder, postgresql, create=True) as one, open_review(folder, postgresql) as other:
+        recipe = TaskRecipe(title="Choose", source="candidates", overlap=2, check_every=0)
+        task = one.create_task("together", "select", recipe, items(40))
+        both = [(one, one.add_person("Eve", "reviewer")[0]), (other, one.add_person("Fay", "reviewer")[0])]
+        windows = [review.window(review.task("together"), person, 0, 40) for review, person in both]
+        start = threading.Barrier(2)
+
+        def work(review: Review, person: Person) -> None:
+            for place in sorted(windows[0].places, key=lambda place: place.item.number):
+                start.wait(30)
+                event = NewEvent(str(uuid.uuid4()), "together", place.item.code, "verdict", 0, ACCEPT)
+                review.append(person, [event])
+
+        threads = [threading.Thread(target=work, args=pair) for pair in both]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        found = [(row.item.verdicts, row.item.outcome) for row in one.judged_items(task)]
+        assert found == [(2, "accept")] * 40
 
 
 def test_a_postgresql_database_belongs_to_one_project(tmp_path: Path, postgresql: str) -> None:

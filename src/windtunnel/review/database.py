@@ -28,6 +28,8 @@ GROUP = 200
 BUSY_SECONDS = 30
 # Key of the advisory lock under which tables are created in PostgreSQL.
 CREATION_LOCK = 7_305_193
+# Key of the advisory lock that every writing transaction holds: several processes write one after the other.
+WRITING_LOCK = 7_305_194
 
 
 class Database:
@@ -103,6 +105,7 @@ class _Writer:
         """Run operations in one transaction and tell their callers; alone, one needs no savepoint."""
         try:
             with self._engine.begin() as connection:
+                _lock_writing(connection)
                 if len(group) == 1:
                     outcomes: list[tuple[Any, Exception | None]] = [(group[0][0](connection), None)]
                 else:
@@ -117,6 +120,14 @@ class _Writer:
                 future.set_result(result)
             else:
                 future.set_exception(raised)
+
+
+def _lock_writing(connection: Connection) -> None:
+    """Wait until no other process writes; SQLite does so by itself."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITING_LOCK})")
+        # An acknowledged event is on the disk, whatever the server's default is.
+        connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
 
 
 def _nested(connection: Connection, operation: Callable[[Connection], Any]) -> tuple[Any, Exception | None]:
