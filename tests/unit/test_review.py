@@ -276,6 +276,32 @@ def test_a_strict_majority_decides_and_anything_else_is_a_conflict(review: Revie
     assert outcomes(review)["accepted"] == 2
 
 
+def test_the_second_pass_decides_items_in_conflict_only(review: Review) -> None:
+    select_task(review, 3, tuple(items(1, "practice", answer=ACCEPT)), overlap=2, practice_pass=0)
+    ann, bob = people(review, "Ann", "Bob")
+    (owner,) = people(review, "Olga", role="owner")
+    practice = review.practice(review.task("choose"), ann).items[0].item.code
+    for person in (ann, bob):
+        judge(review, person, practice, ACCEPT)
+    order = codes(review, ann)
+    codes(review, bob)
+    for item, (first, second) in zip(order, ((ACCEPT, ACCEPT), (ACCEPT, REJECT)), strict=False):
+        judge(review, ann, item, first)
+        judge(review, bob, item, second)
+    agreed, in_conflict, not_judged = order
+    for item in (agreed, not_judged, practice):
+        event = NewEvent(str(uuid.uuid4()), "choose", item, "decide", 0, REJECT)
+        assert "in conflict only" in review.append(owner, [event]).refused[event.event]
+    judge(review, owner, in_conflict, REJECT, "decide")
+    judge(review, owner, in_conflict, ACCEPT, "decide")  # a decision may be changed
+    assert outcomes(review) == {"open": 1, "accepted": 2, "rejected": 0, "conflicts": 0, "resolved": 1}
+
+
+def test_nobody_has_the_name_of_the_majority(review: Review) -> None:
+    with pytest.raises(UserError, match="which reports use"):
+        review.add_person(" Majority ", "reviewer")
+
+
 def test_everything_that_somebody_flagged_can_go_to_the_second_pass(review: Review) -> None:
     select_task(review, 2, overlap=3, second_pass="flagged")
     everybody = people(review, "Ann", "Bob", "Cid")

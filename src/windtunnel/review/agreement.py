@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from windtunnel.review.kinds import ACCEPT
-from windtunnel.review.people import list_people
+from windtunnel.review.people import MAJORITY, list_people
 from windtunnel.review.tasks import Task
 from windtunnel.review.votes import JudgedItem, check_results, judged_items
 from windtunnel.stats.agreement import (
@@ -21,8 +21,6 @@ from windtunnel.stats.agreement import (
     percent_agreement,
 )
 from windtunnel.stats.intervals import clopper_pearson
-
-MAJORITY = "majority"
 
 
 @dataclass(frozen=True)
@@ -111,6 +109,7 @@ def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
     if task.kind.shows_labels:
         return []
     results: dict[str, list[bool]] = {}
+    majority: list[bool] = []
     for item in judged:
         labels = item.item.labels
         for vote in item.votes if labels else ():
@@ -118,9 +117,9 @@ def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
             results.setdefault(vote.person.name, []).append(right)
         if labels and len(item.votes) >= task.recipe.overlap:
             verdicts = [task.kind.read(vote.verdict) for vote in item.votes]
-            results.setdefault(MAJORITY, []).append(task.kind.outcome(verdicts, labels) == ACCEPT)
-    ordered = sorted(results, key=lambda name: (name == MAJORITY, name))
-    return [Accuracy(name, "classes", len(results[name]), sum(results[name])) for name in ordered]
+            majority.append(task.kind.outcome(verdicts, labels) == ACCEPT)
+    rows = [*sorted(results.items()), *([(MAJORITY, majority)] if majority else [])]
+    return [Accuracy(name, "classes", len(right), sum(right)) for name, right in rows]
 
 
 def _checks(connection: Connection, task: Task) -> list[Accuracy]:

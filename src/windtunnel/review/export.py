@@ -14,10 +14,11 @@ from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
-from windtunnel.review.agreement import MAJORITY, Accuracy, TaskAgreement
+from windtunnel.review.agreement import Accuracy, TaskAgreement
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, REJECT, UNSURE
 from windtunnel.review.kinds.anchors import Anchors
 from windtunnel.review.kinds.pairs import Pairs
+from windtunnel.review.people import MAJORITY
 from windtunnel.review.progress import TaskProgress
 from windtunnel.review.records import WORK
 from windtunnel.review.review import Review
@@ -253,7 +254,9 @@ def _plain(value: Any) -> Any:
 
 def _notes(found: TaskAgreement) -> list[str]:
     """Sentences for readers of the set."""
-    return [_accuracy_note(row) for row in found.accuracy if (row.who, row.what) == (MAJORITY, "classes")]
+    # The majority's row is the last one on classes, should an older database have a person of that name.
+    rows = [row for row in found.accuracy if (row.who, row.what) == (MAJORITY, "classes")]
+    return [_accuracy_note(row) for row in rows[-1:]]
 
 
 def _accuracy_note(row: Accuracy) -> str:
