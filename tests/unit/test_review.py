@@ -227,6 +227,7 @@ def test_hidden_checks_look_like_work_and_are_counted_apart(review: Review) -> N
         judge(review, ann, places[number].item.code, ACCEPT if number < 10 else REJECT)
     (found,) = review.progress(review.task("choose")).people
     assert (found.judged, found.checks, found.checks_correct) == (0, len(where), 1)
+    assert review.judged(review.task("choose"), ann) == 0
     assert outcomes(review)["open"] == 40
 
 
@@ -440,6 +441,23 @@ def test_verdicts_of_pairs_and_anchors_become_votes() -> None:
     assert blind.vote(blind.read({"label": ""}), ("dog",)) == "unsure"
     with pytest.raises(UserError, match="Unknown class 'wolf'"):
         blind.read({"label": "wolf"}, frozenset({"dog"}))
+
+
+def test_questions_that_nobody_answered_are_no_category() -> None:
+    pairs = REGISTRY.get("pairs")
+    compared: list[tuple[Any, dict[str, str]]] = [
+        ({"label": "right", "similar": "yes"}, {"accepted": "accept", "label": "right", "similar": "yes"}),
+        ({"label": "wrong"}, {"accepted": "reject", "label": "wrong"}),
+        ({"bad_anchor": True}, {"accepted": "reject"}),
+        (
+            {"similar": "no", "reason": "blur"},
+            {"accepted": "reject", "similar": "no", "reason": "blur"},
+        ),
+        # A table that says reject does not say what is wrong.
+        (pairs.from_vote("reject", ()), {"accepted": "reject"}),
+    ]
+    for given, expected in compared:
+        assert pairs.compared(pairs.read(given)) == expected
 
 
 def test_agreement_of_two_people_equals_a_hand_calculation(review: Review) -> None:

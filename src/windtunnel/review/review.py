@@ -154,10 +154,17 @@ class Review:
             return [read_item(row) for row in connection.execute(asked.order_by(items_table.c.number))]
 
     def judged(self, task: Task, person: Person) -> int:
-        """How many places of a person's queue have a verdict."""
+        """How many work items a person has judged; hidden checks do not count."""
         with self._database.reading() as connection:
-            asked = select(func.count()).where(
-                queue.c.task == task.id, queue.c.person == person.id, queue.c.judged
+            asked = (
+                select(func.count())
+                .select_from(queue.join(items_table, items_table.c.id == queue.c.item))
+                .where(
+                    queue.c.task == task.id,
+                    queue.c.person == person.id,
+                    queue.c.judged,
+                    items_table.c.role == "work",
+                )
             )
             return int(connection.execute(asked).scalar_one())
 
