@@ -381,6 +381,28 @@ def test_two_processes_may_write_to_postgresql_at_once(tmp_path: Path, postgresq
         assert found == [(2, "accept")] * 40
 
 
+@pytest.mark.parametrize("server", [False, True])
+def test_an_export_sees_one_state(tmp_path: Path, postgresql: str, server: bool) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with open_review(folder, postgresql if server else None, create=True) as review:
+        recipe = TaskRecipe(title="Choose", source="candidates", overlap=1, check_every=0)
+        task = review.create_task("state", "select", recipe, items(2))
+        person = review.add_person("Gus", "reviewer")[0]
+        (first, second) = (place.item.code for place in review.window(task, person, 0, 2).places)
+
+        def vote(item: str) -> None:
+            review.append(person, [NewEvent(str(uuid.uuid4()), "state", item, "verdict", 0, ACCEPT)])
+
+        vote(first)
+        with review.one_state():
+            assert len(list(review.event_rows(task))) == 1
+            vote(second)
+            assert len(list(review.event_rows(task))) == 1
+            assert review.progress(task).accepted == 1
+        assert len(list(review.event_rows(task))) == 2
+
+
 def test_a_postgresql_database_belongs_to_one_project(tmp_path: Path, postgresql: str) -> None:
     for name in ("one", "another"):
         (tmp_path / name).mkdir()

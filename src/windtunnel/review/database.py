@@ -38,12 +38,30 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._writer = _Writer(engine)
+        # SQLite shows a transaction one state by itself.
+        one_state = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
+        self._readers = engine.execution_options(**one_state)
+        self._local = threading.local()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database."""
-        with self._engine.connect() as connection:
+        """A connection that sees one state of the database: that of `one_state`, if the thread is in it."""
+        kept: Connection | None = getattr(self._local, "connection", None)
+        if kept is not None:
+            yield kept
+            return
+        with self._readers.connect() as connection:
             yield connection
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """Let everything that this thread reads see the same state of the database."""
+        with self.reading() as connection:
+            self._local.connection = connection
+            try:
+                yield
+            finally:
+                self._local.connection = None
 
     def write(self, operation: Callable[[Connection], T]) -> T:
         """Run an operation in a transaction of the writer; returns when it is committed.

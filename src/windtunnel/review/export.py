@@ -102,7 +102,12 @@ class CollectedExport:
 
 
 def collect_export(review: Review, tasks: Sequence[Task]) -> CollectedExport:
-    """The files of an export; refuses tasks that one table of verdicts cannot join."""
+    """The files of an export, all of one state; refuses tasks that one table of verdicts cannot join."""
+    with review.one_state():
+        return _collect(review, tasks)
+
+
+def _collect(review: Review, tasks: Sequence[Task]) -> CollectedExport:
     judged = {task.name: list(review.judged_items(task)) for task in tasks}
     kinds = {"set" in item.item.facts for items in judged.values() for item in items}
     if len(kinds) > 1:

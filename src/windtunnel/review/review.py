@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ class Review:
     def close(self) -> None:
         """Finish writing and close the database."""
         self._database.close()
+
+    def one_state(self) -> AbstractContextManager[None]:
+        """Let everything that this thread reads see one state, whatever is stored meanwhile."""
+        return self._database.one_state()
 
     @property
     def audit_file(self) -> Path:
