@@ -79,17 +79,23 @@ def find_person(connection: Connection, name: str) -> Person:
     return _person(row)
 
 
+def link_person(connection: Connection, token: str) -> Person | None:
+    """The person of the secret of a link; None if no person has it."""
+    row = connection.execute(select(people).where(people.c.token_hash == hashed(token))).first()
+    return None if row is None else _person(row)
+
+
 def begin_session(connection: Connection, token: str) -> tuple[Person, str] | None:
     """Exchange the secret of a link for that of a session; None if no person has it."""
-    row = connection.execute(select(people).where(people.c.token_hash == hashed(token))).first()
-    if row is None:
+    person = link_person(connection, token)
+    if person is None:
         return None
     now = now_ms()
     session = secrets.token_urlsafe(SECRET_BYTES)
     expires = now + SESSION_DAYS * 86_400_000
     connection.execute(delete(sessions).where(sessions.c.expires < now))
-    connection.execute(insert(sessions).values(hash=hashed(session), person=row.id, expires=expires))
-    return _person(row), session
+    connection.execute(insert(sessions).values(hash=hashed(session), person=person.id, expires=expires))
+    return person, session
 
 
 def session_person(connection: Connection, session: str) -> Person | None:

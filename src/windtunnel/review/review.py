@@ -117,6 +117,11 @@ class Review:
         with self._database.reading() as connection:
             return people.list_people(connection)
 
+    def link_person(self, token: str) -> Person | None:
+        """The person of the secret of a link; None if no person has it."""
+        with self._database.reading() as connection:
+            return people.link_person(connection, token)
+
     def begin_session(self, token: str) -> tuple[Person, str] | None:
         """Exchange the secret of a link for that of a session; None if no person has it."""
         return self._database.write(lambda connection: people.begin_session(connection, token))
