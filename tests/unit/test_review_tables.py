@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +129,20 @@ def test_imported_verdicts_have_no_speed(review: Review, tmp_path: Path) -> None
     import_rows(review, "select", tmp_path / "votes.csv", "id,verdict,reviewer,time", *rows)
     (ann, *_) = review.progress(review.task("select")).people
     assert (ann.judged, ann.per_hour) == (len(found), None)
+
+
+@pytest.mark.parametrize("note", ["=1+1", "@x", "-1", "'=1+1", "plain", "'quoted'"])
+def test_notes_are_no_formulas_in_a_spreadsheet(review: Review, tmp_path: Path, note: str) -> None:
+    for name in REVIEWERS:
+        item = queue_of(review, name, "select")
+        for one in item:
+            judge(review, name, "select", one.code, {"choice": "accept", "note": note})
+    made = api.export_review(review.folder, "select", tmp_path / "out")
+    with made.verdicts.open(newline="") as stream:
+        cells = {row["note"] for row in csv.DictReader(stream)}
+    assert not any(cell.startswith(tuple("=+-@")) for cell in cells)
+    make_review(tmp_path / "other", overlap=3, practice=0, checks=0)
+    api.import_review_votes(tmp_path / "other", "select", made.verdicts)
+    with api.open_review(tmp_path / "other") as other:
+        found = list(other.judged_items(other.task("select")))
+    assert {vote.verdict["note"] for row in found for vote in row.votes} == {note}

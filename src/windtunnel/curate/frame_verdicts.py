@@ -11,7 +11,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
-from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
+from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS, plain_cell
 from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
 # The outcome of a frame that is in the set.
@@ -110,9 +110,9 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         index = frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
-        reviewer = str(row.get("reviewer") or "").strip()
+        reviewer = plain_cell(str(row.get("reviewer") or "").strip())
         votes.setdefault((set_, index), {})[reviewer] = verdict
-        notes.setdefault((set_, index), {})[reviewer] = str(row.get("note") or "").strip()
+        notes.setdefault((set_, index), {})[reviewer] = plain_cell(str(row.get("note") or "").strip())
         if given := label_names(row.get("labels")):
             labels[set_] = tuple(given)
     return FrameVerdicts(str(file), file_digest(file), votes, labels, notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,20 @@ from windtunnel.core.option_names import option
 from windtunnel.curate.candidate_sources import csv_rows
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
+
+
+# Spreadsheets take cells that begin with these for formulas.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def guarded_cell(text: str) -> str:
+    """A text for a cell of a table, with an apostrophe before what a spreadsheet would run."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def plain_cell(text: str) -> str:
+    """The text of a cell without the apostrophe of `guarded_cell`."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,7 @@ def read_verdicts(file: str | Path, known: set[str]) -> dict[str, Verdict]:
     notes: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, 2):
         id_, verdict = row["id"].strip(), row["verdict"].strip().lower()
-        reviewer = row.get("reviewer", "").strip()
+        reviewer = plain_cell(row.get("reviewer", "").strip())
         if id_ not in known:
             raise UserError(
                 f"{file}: line {number} has the id '{id_[:40]}', which is no stored candidate of the project."
@@ -56,7 +71,7 @@ def read_verdicts(file: str | Path, known: set[str]) -> dict[str, Verdict]:
         if verdict not in VERDICTS:
             raise UserError(f"{file}: line {number} has the verdict '{verdict}'; give {', '.join(VERDICTS)}.")
         votes.setdefault(id_, {})[reviewer] = verdict
-        notes.setdefault(id_, {})[reviewer] = row.get("note", "").strip()
+        notes.setdefault(id_, {})[reviewer] = plain_cell(row.get("note", "").strip())
     return {
         id_: Verdict(
             2 * sum(vote == ACCEPT for vote in of_candidate.values()) > len(of_candidate),

@@ -14,6 +14,7 @@ from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
+from windtunnel.curate.verdicts import guarded_cell
 from windtunnel.review.agreement import Accuracy, TaskAgreement
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, REJECT, UNSURE
 from windtunnel.review.kinds.anchors import Anchors
@@ -23,7 +24,7 @@ from windtunnel.review.progress import TaskProgress
 from windtunnel.review.records import WORK
 from windtunnel.review.review import Review
 from windtunnel.review.tasks import Task
-from windtunnel.review.verdict_tables import SEPARATOR
+from windtunnel.review.verdict_tables import SEPARATOR, TYPED
 from windtunnel.review.votes import JudgedItem
 from windtunnel.store.atomic_files import refuse_unwritable, write_whole
 
@@ -278,5 +279,6 @@ def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> byte
     names = list(columns) or (list(listed[0]) if listed else [])
     writer = csv.DictWriter(text, names, lineterminator="\n", restval="")
     writer.writeheader()
-    writer.writerows(listed)
+    for row in listed:
+        writer.writerow({**row, **{name: guarded_cell(str(row[name])) for name in TYPED if name in row}})
     return text.getvalue().encode()
