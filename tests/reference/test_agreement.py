@@ -107,3 +107,32 @@ def test_intervals_cover_the_true_value() -> None:
         kappa = fleiss_kappa(counts)
         covered += kappa.low <= 0.36 <= kappa.high
     assert covered >= 180  # 190 expected
+
+
+def test_intervals_of_items_that_belong_together_are_those_of_their_groups() -> None:
+    # Ten equal frames of a set tell as much as one: t*sd is that of the sets alone.
+    rng = np.random.default_rng(8)
+    first = rng.choice(list("ab"), 30)
+    second = np.where(rng.random(30) < 0.8, first, rng.choice(list("ab"), 30))
+    sets = cohen_kappa(first.tolist(), second.tolist())
+    groups = np.repeat(np.arange(30), 10)
+    frames = cohen_kappa(np.repeat(first, 10).tolist(), np.repeat(second, 10).tolist(), groups)
+    assert (frames.value, frames.items) == (pytest.approx(sets.value), 300)
+    assert (frames.low, frames.high) == pytest.approx((sets.low, sets.high), abs=0.02)
+    counts = np.stack([(first == "a") + 1 * (second == "a"), (first == "b") + 1 * (second == "b")], axis=1)
+    for measure in (percent_agreement, fleiss_kappa):
+        alone, together = measure(counts), measure(np.repeat(counts, 10, axis=0), groups)
+        assert (together.low, together.high) == pytest.approx((alone.low, alone.high), abs=0.02)
+
+
+def test_intervals_without_variation_are_not_defined() -> None:
+    agreed = count_table(ratings("aabb", "aabb"))
+    for measure in (fleiss_kappa, krippendorff_alpha):
+        found = measure(agreed)
+        assert found.value == 1
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        single = measure(FOURTEEN, np.zeros(len(FOURTEEN)))  # a single group
+        assert math.isnan(single.low)
+        assert math.isfinite(single.value)
+    assert math.isnan(cohen_kappa(list("aabb"), list("aabb")).low)

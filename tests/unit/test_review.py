@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,6 +227,7 @@ def test_hidden_checks_look_like_work_and_are_counted_apart(review: Review) -> N
         judge(review, ann, places[number].item.code, ACCEPT if number < 10 else REJECT)
     (found,) = review.progress(review.task("choose")).people
     assert (found.judged, found.checks, found.checks_correct) == (0, len(where), 1)
+    assert review.judged(review.task("choose"), ann) == 0
     assert outcomes(review)["open"] == 40
 
 
@@ -273,6 +275,32 @@ def test_a_strict_majority_decides_and_anything_else_is_a_conflict(review: Revie
     assert outcomes(review)["conflicts"] == 1
     judge(review, owner, order[2], action="redo", target=first)
     assert outcomes(review)["accepted"] == 2
+
+
+def test_the_second_pass_decides_items_in_conflict_only(review: Review) -> None:
+    select_task(review, 3, tuple(items(1, "practice", answer=ACCEPT)), overlap=2, practice_pass=0)
+    ann, bob = people(review, "Ann", "Bob")
+    (owner,) = people(review, "Olga", role="owner")
+    practice = review.practice(review.task("choose"), ann).items[0].item.code
+    for person in (ann, bob):
+        judge(review, person, practice, ACCEPT)
+    order = codes(review, ann)
+    codes(review, bob)
+    for item, (first, second) in zip(order, ((ACCEPT, ACCEPT), (ACCEPT, REJECT)), strict=False):
+        judge(review, ann, item, first)
+        judge(review, bob, item, second)
+    agreed, in_conflict, not_judged = order
+    for item in (agreed, not_judged, practice):
+        event = NewEvent(str(uuid.uuid4()), "choose", item, "decide", 0, REJECT)
+        assert "in conflict only" in review.append(owner, [event]).refused[event.event]
+    judge(review, owner, in_conflict, REJECT, "decide")
+    judge(review, owner, in_conflict, ACCEPT, "decide")  # a decision may be changed
+    assert outcomes(review) == {"open": 1, "accepted": 2, "rejected": 0, "conflicts": 0, "resolved": 1}
+
+
+def test_nobody_has_the_name_of_the_majority(review: Review) -> None:
+    with pytest.raises(UserError, match="which reports use"):
+        review.add_person(" Majority ", "reviewer")
 
 
 def test_everything_that_somebody_flagged_can_go_to_the_second_pass(review: Review) -> None:
@@ -326,6 +354,53 @@ def test_both_databases_do_the_same(tmp_path: Path, postgresql: str) -> None:
             found.append((outcomes(review), checks, len(rows), rows[0]["verdict"]))
     assert found[0] == found[1]
     assert found[0][0]["accepted"] == 12
+
+
+def test_two_processes_may_write_to_postgresql_at_once(tmp_path: Path, postgresql: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with open_review(folder, postgresql, create=True) as one, open_review(folder, postgresql) as other:
+        recipe = TaskRecipe(title="Choose", source="candidates", overlap=2, check_every=0)
+        task = one.create_task("together", "select", recipe, items(40))
+        both = [(one, one.add_person("Eve", "reviewer")[0]), (other, one.add_person("Fay", "reviewer")[0])]
+        windows = [review.window(review.task("together"), person, 0, 40) for review, person in both]
+        start = threading.Barrier(2)
+
+        def work(review: Review, person: Person) -> None:
+            for place in sorted(windows[0].places, key=lambda place: place.item.number):
+                start.wait(30)
+                event = NewEvent(str(uuid.uuid4()), "together", place.item.code, "verdict", 0, ACCEPT)
+                review.append(person, [event])
+
+        threads = [threading.Thread(target=work, args=pair) for pair in both]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        found = [(row.item.verdicts, row.item.outcome) for row in one.judged_items(task)]
+        assert found == [(2, "accept")] * 40
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_an_export_sees_one_state(tmp_path: Path, postgresql: str, server: bool) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with open_review(folder, postgresql if server else None, create=True) as review:
+        recipe = TaskRecipe(title="Choose", source="candidates", overlap=1, check_every=0)
+        task = review.create_task("state", "select", recipe, items(2))
+        person = review.add_person("Gus", "reviewer")[0]
+        (first, second) = (place.item.code for place in review.window(task, person, 0, 2).places)
+
+        def vote(item: str) -> None:
+            review.append(person, [NewEvent(str(uuid.uuid4()), "state", item, "verdict", 0, ACCEPT)])
+
+        vote(first)
+        with review.one_state():
+            assert len(list(review.event_rows(task))) == 1
+            vote(second)
+            assert len(list(review.event_rows(task))) == 1
+            assert review.progress(task).accepted == 1
+        assert len(list(review.event_rows(task))) == 2
 
 
 def test_a_postgresql_database_belongs_to_one_project(tmp_path: Path, postgresql: str) -> None:
@@ -388,6 +463,23 @@ def test_verdicts_of_pairs_and_anchors_become_votes() -> None:
     assert blind.vote(blind.read({"label": ""}), ("dog",)) == "unsure"
     with pytest.raises(UserError, match="Unknown class 'wolf'"):
         blind.read({"label": "wolf"}, frozenset({"dog"}))
+
+
+def test_questions_that_nobody_answered_are_no_category() -> None:
+    pairs = REGISTRY.get("pairs")
+    compared: list[tuple[Any, dict[str, str]]] = [
+        ({"label": "right", "similar": "yes"}, {"accepted": "accept", "label": "right", "similar": "yes"}),
+        ({"label": "wrong"}, {"accepted": "reject", "label": "wrong"}),
+        ({"bad_anchor": True}, {"accepted": "reject"}),
+        (
+            {"similar": "no", "reason": "blur"},
+            {"accepted": "reject", "similar": "no", "reason": "blur"},
+        ),
+        # A table that says reject does not say what is wrong.
+        (pairs.from_vote("reject", ()), {"accepted": "reject"}),
+    ]
+    for given, expected in compared:
+        assert pairs.compared(pairs.read(given)) == expected
 
 
 def test_agreement_of_two_people_equals_a_hand_calculation(review: Review) -> None:

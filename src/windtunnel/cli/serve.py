@@ -62,12 +62,11 @@ def command(runs: str, host: str, port: int, expose: bool, names: tuple[str, ...
     reached = not is_loopback(host) or bool(names)
     token = secrets.token_urlsafe(32) if reached else ""
     opened = listen(host, port)
-    shown = f"http://{f'[{host}]' if ':' in host else host}:{opened.getsockname()[1]}"
+    served = served_names(host)
+    shown = f"http://{served[0]}:{opened.getsockname()[1]}"
     lines = [("address", f"{shown}/join#{token}" if token else shown)]
     if reached:
         lines.append(("exposed", "all runs in the folder and their images, to people with this link"))
     lines.append(("stop", "Ctrl-C"))
     print_lines(Console(stderr=True), lines)
-    serve(
-        runs_app(browser, {*LOOPBACK_NAMES, *served_names(host), *names}, token=token, secure=https), opened
-    )
+    serve(runs_app(browser, {*LOOPBACK_NAMES, *served, *names}, token=token, secure=https), opened)

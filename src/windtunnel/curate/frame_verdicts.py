@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from windtunnel.core.csv_cells import plain_cell
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.wording import listed
@@ -114,9 +115,9 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         index = frame_index(str(row["frame"] if row["frame"] is not None else ""), where)
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
-        reviewer = str(row.get("reviewer") or "").strip()
+        reviewer = plain_cell(str(row.get("reviewer") or "").strip())
         votes.setdefault((set_, index), {})[reviewer] = verdict
-        notes.setdefault((set_, index), {})[reviewer] = str(row.get("note") or "").strip()
+        notes.setdefault((set_, index), {})[reviewer] = plain_cell(str(row.get("note") or "").strip())
         labels.setdefault((set_, index), {})[reviewer] = label_names(row.get("labels"))
     confirmed = {}
     for frame in frames:

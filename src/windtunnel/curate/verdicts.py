@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from windtunnel.core.csv_cells import plain_cell
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.curate.candidate_sources import csv_rows
@@ -57,7 +58,7 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
     notes: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, 2):
         id_, verdict = row["id"].strip(), row["verdict"].strip().lower()
-        reviewer = row.get("reviewer", "").strip()
+        reviewer = plain_cell(row.get("reviewer", "").strip())
         if id_ not in labels:
             raise UserError(
                 f"{file}: line {number} has the id '{id_[:40]}', which is no stored candidate of the project."
@@ -70,7 +71,7 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
                 f"'{labels[id_]}' now; remove the line, and review the candidate again."
             )
         votes.setdefault(id_, {})[reviewer] = verdict
-        notes.setdefault(id_, {})[reviewer] = row.get("note", "").strip()
+        notes.setdefault(id_, {})[reviewer] = plain_cell(row.get("note", "").strip())
     return {
         id_: Verdict(
             2 * sum(vote == ACCEPT for vote in of_candidate.values()) > len(of_candidate),

@@ -138,8 +138,10 @@ class RunBrowser:
 
     def report(self, key: str) -> bytes:
         """The HTML report of a run."""
-        file = self._folder(key) / "report.html"
-        if not file.is_file():
+        folder = self._folder(key).resolve()
+        file = folder / "report.html"
+        # A link could lead to any file of the machine.
+        if not file.is_file() or file.resolve() != file:
             raise NoSuchRun(f"{key} has no report; windtunnel report writes it.")
         return file.read_bytes()
 

@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from sqlalchemy import Connection
 
 from windtunnel.review.kinds import ACCEPT
-from windtunnel.review.people import list_people
+from windtunnel.review.people import MAJORITY, list_people
 from windtunnel.review.tasks import Task
 from windtunnel.review.votes import JudgedItem, check_results, judged_items
 from windtunnel.stats.agreement import (
@@ -20,9 +21,10 @@ from windtunnel.stats.agreement import (
     krippendorff_alpha,
     percent_agreement,
 )
-from windtunnel.stats.intervals import clopper_pearson
+from windtunnel.stats.intervals import Groups, clopper_pearson
 
-MAJORITY = "majority"
+# The verdicts on an item by person, and its frame set.
+_Rated = tuple[dict[Hashable, str], str | None]
 
 
 @dataclass(frozen=True)
@@ -79,31 +81,44 @@ class TaskAgreement:
 def task_agreement(connection: Connection, task: Task) -> TaskAgreement:
     """Agreement on every question that the kind compares, and accuracy where answers are known."""
     judged = [item for item in judged_items(connection, task) if item.votes]
-    ratings: dict[str, list[dict[Hashable, str]]] = {}
+    ratings: dict[str, list[_Rated]] = {}
     for item in judged:
         by_question: dict[str, dict[Hashable, str]] = {}
         for vote in item.votes:
             for question, value in task.kind.compared(task.kind.read(vote.verdict)).items():
                 by_question.setdefault(question, {})[vote.person.name] = value
         for question, values in by_question.items():
-            ratings.setdefault(question, []).append(values)
+            rated = ratings.setdefault(question, [])
+            if len(values) > 1:
+                rated.append((values, item.item.facts.get("set")))
     questions = tuple(_on_question(question, rows) for question, rows in ratings.items())
     return TaskAgreement(task, questions, (*_class_accuracy(task, judged), *_checks(connection, task)))
 
 
-def _on_question(question: str, rows: Sequence[dict[Hashable, str]]) -> QuestionAgreement:
-    counts = count_table(rows)
-    names = sorted({str(name) for row in rows for name in row})
+def _on_question(question: str, rated: Sequence[_Rated]) -> QuestionAgreement:
+    counts, groups = count_table([values for values, _ in rated]), _groups(rated)
+    names = sorted({str(name) for values, _ in rated for name in values})
     pairs = []
     for first, second in itertools.combinations(names, 2):
-        both = [(row[first], row[second]) for row in rows if first in row and second in row]
+        both = [(values, set_) for values, set_ in rated if first in values and second in values]
         if both:
-            of_two = count_table([{1: one, 2: other} for one, other in both])
-            kappa = cohen_kappa([one for one, _ in both], [other for _, other in both])
-            pairs.append(PairAgreement(first, second, percent_agreement(of_two), kappa))
+            of_two = count_table([{1: values[first], 2: values[second]} for values, _ in both])
+            one, other = ([values[name] for values, _ in both] for name in (first, second))
+            kappa = cohen_kappa(one, other, _groups(both))
+            pairs.append(PairAgreement(first, second, percent_agreement(of_two, _groups(both)), kappa))
     return QuestionAgreement(
-        question, percent_agreement(counts), fleiss_kappa(counts), krippendorff_alpha(counts), tuple(pairs)
+        question,
+        percent_agreement(counts, groups),
+        fleiss_kappa(counts, groups),
+        krippendorff_alpha(counts, groups),
+        tuple(pairs),
     )
+
+
+def _groups(rated: Sequence[_Rated]) -> Groups:
+    """The frame sets of items, whose frames are alike; None for images."""
+    sets = [set_ for _, set_ in rated]
+    return None if None in sets else np.unique(np.array(sets, str), return_inverse=True)[1]
 
 
 def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
@@ -111,6 +126,7 @@ def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
     if task.kind.shows_labels:
         return []
     results: dict[str, list[bool]] = {}
+    majority: list[bool] = []
     for item in judged:
         labels = item.item.labels
         for vote in item.votes if labels else ():
@@ -118,9 +134,9 @@ def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
             results.setdefault(vote.person.name, []).append(right)
         if labels and len(item.votes) >= task.recipe.overlap:
             verdicts = [task.kind.read(vote.verdict) for vote in item.votes]
-            results.setdefault(MAJORITY, []).append(task.kind.outcome(verdicts, labels) == ACCEPT)
-    ordered = sorted(results, key=lambda name: (name == MAJORITY, name))
-    return [Accuracy(name, "classes", len(results[name]), sum(results[name])) for name in ordered]
+            majority.append(task.kind.outcome(verdicts, labels) == ACCEPT)
+    rows = [*sorted(results.items()), *([(MAJORITY, majority)] if majority else [])]
+    return [Accuracy(name, "classes", len(right), sum(right)) for name, right in rows]
 
 
 def _checks(connection: Connection, task: Task) -> list[Accuracy]:

@@ -28,6 +28,8 @@ GROUP = 200
 BUSY_SECONDS = 30
 # Key of the advisory lock under which tables are created in PostgreSQL.
 CREATION_LOCK = 7_305_193
+# Key of the advisory lock that every writing transaction holds: several processes write one after the other.
+WRITING_LOCK = 7_305_194
 
 
 class Database:
@@ -36,12 +38,30 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._writer = _Writer(engine)
+        # SQLite shows a transaction one state by itself.
+        one_state = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
+        self._readers = engine.execution_options(**one_state)
+        self._local = threading.local()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database."""
-        with self._engine.connect() as connection:
+        """A connection that sees one state of the database: that of `one_state`, if the thread is in it."""
+        kept: Connection | None = getattr(self._local, "connection", None)
+        if kept is not None:
+            yield kept
+            return
+        with self._readers.connect() as connection:
             yield connection
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """Let everything that this thread reads see the same state of the database."""
+        with self.reading() as connection:
+            self._local.connection = connection
+            try:
+                yield
+            finally:
+                self._local.connection = None
 
     def write(self, operation: Callable[[Connection], T]) -> T:
         """Run an operation in a transaction of the writer; returns when it is committed.
@@ -103,6 +123,7 @@ class _Writer:
         """Run operations in one transaction and tell their callers; alone, one needs no savepoint."""
         try:
             with self._engine.begin() as connection:
+                _lock_writing(connection)
                 if len(group) == 1:
                     outcomes: list[tuple[Any, Exception | None]] = [(group[0][0](connection), None)]
                 else:
@@ -117,6 +138,14 @@ class _Writer:
                 future.set_result(result)
             else:
                 future.set_exception(raised)
+
+
+def _lock_writing(connection: Connection) -> None:
+    """Wait until no other process writes; SQLite does so by itself."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITING_LOCK})")
+        # An acknowledged event is on the disk, whatever the server's default is.
+        connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
 
 
 def _nested(connection: Connection, operation: Callable[[Connection], Any]) -> tuple[Any, Exception | None]:

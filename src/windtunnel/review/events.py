@@ -63,7 +63,7 @@ def _append(
     if task is None:
         raise UserError(f"Unknown task '{event.task[:60]}'.")
     item = connection.execute(
-        select(items.c.id, items.c.role, items.c.labels, queue.c.judged)
+        select(items.c.id, items.c.role, items.c.labels, items.c.outcome, items.c.decided, queue.c.judged)
         .join(queue, and_(queue.c.item == items.c.id, queue.c.person == person.id), isouter=True)
         .where(items.c.task == task.id, items.c.code == event.item)
     ).first()
@@ -81,6 +81,9 @@ def _append(
     _check_target(event, target, item.id, channel, person)
     if channel == VOTE and item.role != PRACTICE and item.judged is None:
         raise UserError("This item is not in your queue.")
+    in_second_pass = item.role == WORK and (item.outcome == CONFLICT or item.decided)
+    if channel == DECISION and event.action != "undo" and not in_second_pass:
+        raise UserError("The second pass decides items in conflict only; this one is not.")
     now = now_ms()
     text = None if verdict is None else json.dumps(verdict, ensure_ascii=False)
     connection.execute(

@@ -15,15 +15,16 @@ from typing import Any
 from windtunnel.core.csv_cells import csv_cell
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
-from windtunnel.review.agreement import MAJORITY, Accuracy, TaskAgreement
+from windtunnel.review.agreement import Accuracy, TaskAgreement
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, REJECT, UNSURE
 from windtunnel.review.kinds.anchors import Anchors
 from windtunnel.review.kinds.pairs import Pairs
+from windtunnel.review.people import MAJORITY
 from windtunnel.review.progress import TaskProgress
 from windtunnel.review.records import WORK
 from windtunnel.review.review import Review
 from windtunnel.review.tasks import Task
-from windtunnel.review.verdict_tables import SEPARATOR
+from windtunnel.review.verdict_tables import SEPARATOR, TYPED
 from windtunnel.review.votes import JudgedItem
 from windtunnel.store.atomic_files import refuse_unwritable, write_whole
 
@@ -102,7 +103,12 @@ class CollectedExport:
 
 
 def collect_export(review: Review, tasks: Sequence[Task]) -> CollectedExport:
-    """The files of an export; refuses tasks that one table of verdicts cannot join."""
+    """The files of an export, all of one state; refuses tasks that one table of verdicts cannot join."""
+    with review.one_state():
+        return _collect(review, tasks)
+
+
+def _collect(review: Review, tasks: Sequence[Task]) -> CollectedExport:
     judged = {task.name: list(review.judged_items(task)) for task in tasks}
     kinds = {"set" in item.item.facts for items in judged.values() for item in items}
     if len(kinds) > 1:
@@ -120,7 +126,16 @@ def collect_export(review: Review, tasks: Sequence[Task]) -> CollectedExport:
         "tasks": [_report(*found) for found in zip(tasks, progress, agreement, strict=True)],
         "notes": list(notes),
     }
-    verdicts = (row for task in tasks for row in _verdict_rows(task, judged[task.name], by_frame))
+    bad = {anchor for task in tasks for anchor in _bad_anchors(task, judged[task.name])}
+    verdicts = [
+        row
+        for task in tasks
+        for row in _verdict_rows(task, judged[task.name], by_frame)
+        if (row.get("set"), row.get("frame")) not in bad
+    ]
+    verdicts += [
+        {"set": set_, "frame": anchor, "verdict": REJECT, "reviewer": MARKED} for set_, anchor in sorted(bad)
+    ]
     files = {
         VERDICTS_FILE: _csv(verdicts, FRAME_COLUMNS if by_frame else IMAGE_COLUMNS),
         VOTES_FILE: _csv(votes),
@@ -147,25 +162,15 @@ def _verdict_rows(task: Task, judged: Sequence[JudgedItem], by_frame: bool) -> I
             place = {"id": facts["id"], "label": next(iter(item.item.labels), "")}
         if item.decision is not None:
             note = str(item.decision.get("note", ""))
-            yield place | {"verdict": item.item.outcome, "reviewer": SECOND_PASS, "note": csv_cell(note)}
+            yield place | {"verdict": item.item.outcome, "reviewer": SECOND_PASS, "note": note}
         elif item.item.outcome == CONFLICT:
             yield place | {"verdict": UNSURE, "reviewer": UNDECIDED, "note": ""}
         else:
             for vote in item.votes:
                 voted = task.kind.vote(task.kind.read(vote.verdict), item.item.labels)
                 yield place | {
-                    "verdict": voted, "reviewer": vote.person.name, "note": csv_cell(vote.verdict["note"]),
+                    "verdict": voted, "reviewer": vote.person.name, "note": vote.verdict["note"],
                 }  # fmt: skip
-    if isinstance(task.kind, Pairs):
-        for set_, anchor in sorted(_bad_anchors(task.kind, judged)):
-            yield {
-                "set": set_,
-                "frame": anchor,
-                "verdict": REJECT,
-                "reviewer": MARKED,
-                "labels": "",
-                "note": "",
-            }
 
 
 def _labels(task: Task, item: JudgedItem) -> tuple[str, ...]:
@@ -177,8 +182,14 @@ def _labels(task: Task, item: JudgedItem) -> tuple[str, ...]:
     return task.kind.majority_labels([task.kind.read(vote.verdict) for vote in item.votes])
 
 
-def _bad_anchors(kind: Pairs, judged: Sequence[JudgedItem]) -> set[tuple[str, int]]:
-    """The sets whose anchor a strict majority, or the second pass, calls bad in one of its pairs."""
+def _bad_anchors(task: Task, judged: Sequence[JudgedItem]) -> set[tuple[str, int]]:
+    """The sets whose anchor a strict majority, or the second pass, calls bad in one of its pairs.
+
+    Such an anchor is rejected whatever the votes on it say; it removes its set.
+    """
+    kind = task.kind
+    if not isinstance(kind, Pairs):
+        return set()
     found = set()
     for item in judged:
         if item.item.outcome == OPEN:
@@ -251,7 +262,9 @@ def _plain(value: Any) -> Any:
 
 def _notes(found: TaskAgreement) -> list[str]:
     """Sentences for readers of the set."""
-    return [_accuracy_note(row) for row in found.accuracy if (row.who, row.what) == (MAJORITY, "classes")]
+    # The majority's row is the last one on classes, should an older database have a person of that name.
+    rows = [row for row in found.accuracy if (row.who, row.what) == (MAJORITY, "classes")]
+    return [_accuracy_note(row) for row in rows[-1:]]
 
 
 def _accuracy_note(row: Accuracy) -> str:
@@ -268,5 +281,6 @@ def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> byte
     names = list(columns) or (list(listed[0]) if listed else [])
     writer = csv.DictWriter(text, names, lineterminator="\n", restval="")
     writer.writeheader()
-    writer.writerows(listed)
+    for row in listed:
+        writer.writerow({**row, **{name: csv_cell(str(row[name])) for name in TYPED if name in row}})
     return text.getvalue().encode()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.wording import listed
 from windtunnel.review import events, people
-from windtunnel.review.records import REVIEWER, WORK, Item, NewEvent, NewItem, Person, now_ms
+from windtunnel.review.records import REVIEWER, VOTE, WORK, Item, NewEvent, NewItem, Person, now_ms
 from windtunnel.review.tables import events as events_table
 from windtunnel.review.tables import items, queue
 from windtunnel.review.tables import people as people_table
@@ -21,6 +25,8 @@ from windtunnel.review.verdict_tables import VerdictRow, lookup
 UNNAMED = "earlier review"
 # The namespace of the ids of imported events: the same row has the same id, and is stored once.
 NAMESPACE = uuid.UUID("5f0c0a52-3f0c-4f5e-9d0a-6d4c3f1f7a10")
+# Whether an event is imported: its id is a UUID of version 5, made from a row and not at random.
+IMPORTED = func.substr(events_table.c.event, 15, 1) == "5"
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,16 @@ class ImportedVotes:
     Attributes:
         rows: rows of the table.
         added: votes that are new.
+        outdated: rows that are left out because the person has judged the item later.
+        other_tasks: rows that are left out because they are of other tasks.
         people: names that occur; those without a link get one with `review people --renew`.
     """
 
     rows: int
     added: int
     people: tuple[str, ...]
+    outdated: int = 0
+    other_tasks: int = 0
 
 
 def import_votes(
@@ -47,30 +57,74 @@ def import_votes(
         connection: of a write.
         tasks: all tasks by name.
         task: the task whose items were judged.
-        rows: the votes; a later one of the same person on the same item replaces the earlier.
+        rows: the votes; a later one of the same person on the same item replaces the earlier. Of a table of
+            several tasks, only the rows of this one are stored.
     """
+    own = _of_task(task, rows)
     stored = connection.execute(
         select(items).where(items.c.task == task.id, items.c.role == WORK).order_by(items.c.number)
     ).all()
     found = [read_item(row) for row in stored]
     by_key = {_key(item): item for item in found}
     find = lookup([NewItem(_key(item), item.media, item.labels, item.facts) for item in found])
-    before = connection.execute(select(func.count()).select_from(events_table)).scalar_one()
     named: dict[str, Person] = {}
-    for number, row in enumerate(rows):
-        name = row.cells.get("reviewer", "").strip() or UNNAMED
-        person = named.get(name) or _person(connection, name)
+    occurrences: Counter[tuple[str, str]] = Counter()
+    added = outdated = 0
+    for row in own:
+        name = people.plain_name(row.cells.get("reviewer", "")) or UNNAMED
+        person = named.get(name) or _person(connection, name, row.where)
         named[name] = person
         item = by_key[find(row).key]
         verdict = row.verdict(task.kind, item.labels, task.class_names)
+        time = _time(row)
+        number = occurrences[item.code, name]
+        occurrences[item.code, name] += 1
+        facts = (task.name, item.code, name, sorted(verdict.items()), time, number)
+        event = NewEvent(
+            str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", time, verdict
+        )
+        earlier = _events(connection, item, person)
+        if any(one.event == event.event for one in earlier) or _in_force(earlier, verdict):
+            continue
+        if any(_is_later(one, time) for one in earlier):
+            outdated += 1
+            continue
         _offer(connection, task, item, person)
-        id_ = uuid.uuid5(NAMESPACE, f"{task.name}\0{item.code}\0{name}\0{number}\0{sorted(verdict.items())}")
-        event = NewEvent(str(id_), task.name, item.code, "verdict", _time(row), verdict)
         appended = events.append(connection, tasks, person, [event])
         for reason in appended.refused.values():
             raise UserError(f"{row.where}: {reason}")
-    after = connection.execute(select(func.count()).select_from(events_table)).scalar_one()
-    return ImportedVotes(len(rows), after - before, tuple(sorted(named)))
+        added += 1
+    return ImportedVotes(len(rows), added, tuple(sorted(named)), outdated, len(rows) - len(own))
+
+
+def _of_task(task: Task, rows: Sequence[VerdictRow]) -> Sequence[VerdictRow]:
+    """The rows of a task; a table of a single task, whatever its name, is taken whole."""
+    names = {row.cells.get("task", "").strip() for row in rows}
+    if len(names) < 2:
+        return rows
+    if task.name not in names:
+        raise UserError(
+            f"The table has the tasks {listed(sorted(names))}, not {task.name}; give a table of one task."
+        )
+    return [row for row in rows if row.cells.get("task", "").strip() == task.name]
+
+
+def _events(connection: Connection, item: Item, person: Person) -> Sequence[Row[Any]]:
+    """The events of a person's votes on an item, in their order."""
+    own = (events_table.c.item == item.id, events_table.c.person == person.id, events_table.c.channel == VOTE)
+    return connection.execute(
+        select(events_table, IMPORTED.label("imported")).where(*own).order_by(events_table.c.seq)
+    ).all()
+
+
+def _in_force(earlier: Sequence[Row[Any]], verdict: Mapping[str, Any]) -> bool:
+    last = events.fold(earlier)
+    return last is not None and json.loads(last.verdict) == verdict
+
+
+def _is_later(event: Row[Any], time: int) -> bool:
+    """Whether an event was made after a row; an imported one has the time of its own row."""
+    return int(event.client_time if event.imported else event.server_time) > time
 
 
 def _key(item: Item) -> str:
@@ -81,15 +135,18 @@ def _key(item: Item) -> str:
 
 def _time(row: VerdictRow) -> int:
     text = row.cells.get("time", "").strip()
-    return int(text) if text.isdigit() and len(text) < 15 else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else 0
 
 
-def _person(connection: Connection, name: str) -> Person:
+def _person(connection: Connection, name: str, where: str) -> Person:
     """The person of that name; a new one has no link."""
     row = connection.execute(select(people_table).where(people_table.c.name == name)).first()
     if row is not None:
         return people.find_person(connection, name)
-    person, _ = people.add_person(connection, name, REVIEWER)
+    try:
+        person, _ = people.add_person(connection, name, REVIEWER)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
     return people.revoke_link(connection, person.name)
 
 

@@ -18,14 +18,24 @@ from windtunnel.review.tables import people, sessions
 SECRET_BYTES = 32
 SESSION_DAYS = 30
 NAME_CHARACTERS = 100
+# What reports call all people together.
+MAJORITY = "majority"
+RESERVED_NAMES = (MAJORITY,)
+
+
+def plain_name(name: str) -> str:
+    """A person's name with single spaces only."""
+    return re.sub(r"\s+", " ", name).strip()
 
 
 def add_person(connection: Connection, name: str, role: str) -> tuple[Person, str]:
     """Store a person; returns the person and the secret of the link, which is not stored."""
-    name = re.sub(r"\s+", " ", name).strip()
+    name = plain_name(name)
     refuse_unstorable(name)
     if not 1 <= len(name) <= NAME_CHARACTERS:
         raise UserError(f"A person's name has 1 to {NAME_CHARACTERS} characters; '{name[:40]}' does not.")
+    if name.lower() in RESERVED_NAMES:
+        raise UserError(f"Nobody may have the name {name}, which reports use; choose another one.")
     if role not in PERSON_ROLES:
         raise UserError(f"The role is '{role}'; give {' or '.join(PERSON_ROLES)}.")
     if connection.execute(select(people.c.id).where(people.c.name == name)).first():
@@ -63,23 +73,29 @@ def list_people(connection: Connection) -> list[Person]:
 
 def find_person(connection: Connection, name: str) -> Person:
     """The person of that name; refuses an unknown one."""
-    row = connection.execute(select(people).where(people.c.name == name)).first()
+    row = connection.execute(select(people).where(people.c.name == plain_name(name))).first()
     if row is None:
         raise unknown_name("person", name, [person.name for person in list_people(connection)])
     return _person(row)
 
 
+def link_person(connection: Connection, token: str) -> Person | None:
+    """The person of the secret of a link; None if no person has it."""
+    row = connection.execute(select(people).where(people.c.token_hash == hashed(token))).first()
+    return None if row is None else _person(row)
+
+
 def begin_session(connection: Connection, token: str) -> tuple[Person, str] | None:
     """Exchange the secret of a link for that of a session; None if no person has it."""
-    row = connection.execute(select(people).where(people.c.token_hash == hashed(token))).first()
-    if row is None:
+    person = link_person(connection, token)
+    if person is None:
         return None
     now = now_ms()
     session = secrets.token_urlsafe(SECRET_BYTES)
     expires = now + SESSION_DAYS * 86_400_000
     connection.execute(delete(sessions).where(sessions.c.expires < now))
-    connection.execute(insert(sessions).values(hash=hashed(session), person=row.id, expires=expires))
-    return _person(row), session
+    connection.execute(insert(sessions).values(hash=hashed(session), person=person.id, expires=expires))
+    return person, session
 
 
 def session_person(connection: Connection, session: str) -> Person | None:

@@ -9,6 +9,7 @@ from statistics import median
 
 from sqlalchemy import Connection, func, select
 
+from windtunnel.review.import_votes import IMPORTED
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, REJECT
 from windtunnel.review.people import list_people
 from windtunnel.review.practice import PracticeRound, practice_round
@@ -93,6 +94,7 @@ def _of_person(
             events.c.person == person.id,
             events.c.channel == VOTE,
             items.c.role != PRACTICE,
+            ~IMPORTED,  # their times say nothing about the work here
         )
         .order_by(events.c.seq.desc())
         .limit(LAST)

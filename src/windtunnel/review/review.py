@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ class Review:
     def close(self) -> None:
         """Finish writing and close the database."""
         self._database.close()
+
+    def one_state(self) -> AbstractContextManager[None]:
+        """Let everything that this thread reads see one state, whatever is stored meanwhile."""
+        return self._database.one_state()
 
     @property
     def audit_file(self) -> Path:
@@ -112,6 +117,11 @@ class Review:
         with self._database.reading() as connection:
             return people.list_people(connection)
 
+    def link_person(self, token: str) -> Person | None:
+        """The person of the secret of a link; None if no person has it."""
+        with self._database.reading() as connection:
+            return people.link_person(connection, token)
+
     def begin_session(self, token: str) -> tuple[Person, str] | None:
         """Exchange the secret of a link for that of a session; None if no person has it."""
         return self._database.write(lambda connection: people.begin_session(connection, token))
@@ -154,10 +164,17 @@ class Review:
             return [read_item(row) for row in connection.execute(asked.order_by(items_table.c.number))]
 
     def judged(self, task: Task, person: Person) -> int:
-        """How many places of a person's queue have a verdict."""
+        """How many work items a person has judged; hidden checks do not count."""
         with self._database.reading() as connection:
-            asked = select(func.count()).where(
-                queue.c.task == task.id, queue.c.person == person.id, queue.c.judged
+            asked = (
+                select(func.count())
+                .select_from(queue.join(items_table, items_table.c.id == queue.c.item))
+                .where(
+                    queue.c.task == task.id,
+                    queue.c.person == person.id,
+                    queue.c.judged,
+                    items_table.c.role == "work",
+                )
             )
             return int(connection.execute(asked).scalar_one())
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from windtunnel.core.csv_cells import plain_cell
 from windtunnel.core.errors import UserError
 from windtunnel.curate.candidate_sources import csv_rows
 from windtunnel.curate.frame_verdicts import frame_index, set_name
@@ -24,6 +25,8 @@ from windtunnel.review.records import CHECK, EXAMPLE, PRACTICE, ROLES, WORK, New
 
 # Separates several classes in a cell.
 SEPARATOR = ";"
+# The columns that people type, which exports guard against spreadsheets.
+TYPED = ("reviewer", "note")
 TRUE = ("true", "yes", "1")
 
 
@@ -94,7 +97,8 @@ def read_rows(file: str | Path) -> list[VerdictRow]:
         key = cells.get("id", "").strip()
         if by_frame and not key:
             key = frame_item_key(set_name(cells["set"]), frame_index(cells["frame"], where))
-        read.append(VerdictRow(key, cells, where))
+        typed = {name: plain_cell(cells[name]) for name in TYPED if name in cells}
+        read.append(VerdictRow(key, cells | typed, where))
     return read
 
 

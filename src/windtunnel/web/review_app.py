@@ -24,7 +24,7 @@ from windtunnel.web.responses import events_out, practice_score
 from windtunnel.web.review_pages import review_pages
 from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import static_router
-from windtunnel.web.signed_in import COOKIE, Reviewer, SignedIn
+from windtunnel.web.signed_in import Reviewer, SignedIn, cookie_name
 
 COOKIE_SECONDS = 30 * 86_400
 # Requests of one person: two verdicts a second need two requests and some images.
@@ -46,7 +46,7 @@ def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False
     signed_in = SignedIn(review, audit, Rate(PER_SECOND, BURST))
     app.state.signed_in = signed_in
     _add_errors(app, audit)
-    _add_session(app, review, audit, secure=secure)
+    _add_session(app, review, signed_in, audit, secure=secure)
     _add_work(app, review, signed_in)
     app.include_router(owner_routes(review, signed_in, audit))
     app.include_router(review_pages())
@@ -73,13 +73,19 @@ def _add_errors(app: FastAPI, audit: Audit) -> None:
         return JSONResponse({"detail": "The server failed; your work is kept. Try again."}, 500)
 
 
-def _add_session(app: FastAPI, review: api.Review, audit: Audit, *, secure: bool) -> None:
+def _add_session(
+    app: FastAPI, review: api.Review, signed_in: SignedIn, audit: Audit, *, secure: bool
+) -> None:
     attempts = Rate(SIGN_IN_PER_SECOND, SIGN_IN_BURST)
 
     @app.post("/api/session")
     def sign_in(body: models.TokenIn, request: Request, response: Response) -> models.PersonOut:
         address = request.client.host if request.client else ""
-        begun = review.begin_session(body.token)
+        # Unknown links are refused without a write, which others would wait for.
+        known = review.link_person(body.token)
+        if known is not None:
+            signed_in.check_rate(request, known)
+        begun = None if known is None else review.begin_session(body.token)
         if begun is None:
             if not attempts.allows(address):
                 raise HTTPException(429, "Too many attempts; wait a minute.")
@@ -87,7 +93,13 @@ def _add_session(app: FastAPI, review: api.Review, audit: Audit, *, secure: bool
             raise HTTPException(401, "This link is not valid any more; ask the owner for a new one.")
         person, session = begun
         response.set_cookie(
-            COOKIE, session, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=secure, path="/"
+            cookie_name(request),
+            session,
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=secure,
+            path="/",
         )
         audit.write("signed in", person=person.name, address=address)
         return _person(person)
@@ -98,8 +110,8 @@ def _add_session(app: FastAPI, review: api.Review, audit: Audit, *, secure: bool
 
     @app.post("/api/session/end")
     def sign_out(request: Request, response: Response) -> dict[str, bool]:
-        review.end_session(request.cookies.get(COOKIE, ""))
-        response.delete_cookie(COOKIE, path="/")
+        review.end_session(request.cookies.get(cookie_name(request), ""))
+        response.delete_cookie(cookie_name(request), path="/")
         return {"ended": True}
 
 

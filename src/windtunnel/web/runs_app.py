@@ -17,7 +17,6 @@ from windtunnel.web.review_models import TokenIn
 from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import page, static_router
 
-COOKIE = "windtunnel_runs"
 COOKIE_SECONDS = 30 * 86_400
 SIGN_IN_PER_SECOND, SIGN_IN_BURST = 0.5, 30
 RUNS_COMPARED = 12
@@ -43,6 +42,11 @@ Name = Annotated[str, Query(max_length=500)]
 Number = Annotated[int, Query(ge=0, le=100_000_000)]
 
 
+def _cookie(request: Request) -> str:
+    """The name of the cookie: browsers share cookies between the ports of a host."""
+    return f"windtunnel_runs_{(request.scope.get('server') or ('', 0))[1]}"
+
+
 class Access:
     """Who may see the runs: everybody without a token, else those who have exchanged it for a cookie."""
 
@@ -60,7 +64,7 @@ class Access:
 
     def allows(self, request: Request) -> bool:
         """Whether a request has a session, or needs none."""
-        return not self._token or _digest(request.cookies.get(COOKIE, "")) in self._sessions
+        return not self._token or _digest(request.cookies.get(_cookie(request), "")) in self._sessions
 
     def __call__(self, request: Request) -> None:
         """Refuse a request without a session."""
@@ -114,7 +118,13 @@ def _add_session(app: FastAPI, access: Access, *, secure: bool) -> None:
         if session is None:
             raise HTTPException(401, "This link is not valid; ask for the one that the server printed.")
         response.set_cookie(
-            COOKIE, session, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=secure, path="/"
+            _cookie(request),
+            session,
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=secure,
+            path="/",
         )
         return {"role": "reader"}
 

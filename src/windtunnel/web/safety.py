@@ -18,6 +18,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY_BYTES = 512 * 1024
+# Refused requests of one address that the audit log keeps: nobody can push older lines out of it.
+REFUSALS_PER_SECOND, REFUSALS_BURST = 2, 200
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -57,7 +59,12 @@ class Guard:
         if scope["type"] != "http":
             return
 
+        body = _Body(receive)
+        started = False
+
         async def send_safely(message: Message) -> None:
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 headers = list(message.get("headers", []))
                 given = {name.lower() for name, _ in headers}
@@ -69,9 +76,16 @@ class Guard:
                 message = {**message, "headers": headers}
             await send(message)
 
+        async def send_unless_refused(message: Message) -> None:
+            # The application takes a body that is cut off for a malformed one; the answer is another.
+            if started or not body.too_large:
+                await send_safely(message)
+
         try:
             self._check(scope)
-            await self._app(scope, _limited(receive), send_safely)
+            await self._app(scope, body, send_unless_refused)
+            if body.too_large and not started:
+                raise _too_large()
         except Refusal as refusal:
             address = (scope.get("client") or ("",))[0]
             self.audit.refused(address, scope["method"], scope["path"], refusal.status, refusal.reason)
@@ -84,7 +98,7 @@ class Guard:
             raise Refusal(421, "This server has another name; open the address that it printed.")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > MAX_BODY_BYTES:
-            raise Refusal(413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
+            raise _too_large()
         if scope["method"] in SAFE_METHODS:
             return
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
@@ -97,19 +111,28 @@ class Guard:
             raise Refusal(415, "The body must be JSON: content-type application/json.")
 
 
-def _limited(receive: Receive) -> Receive:
-    """Count the bytes of a body without a declared length."""
-    received = 0
+class _Body:
+    """Counts the bytes of a body without a declared length; refuses more than are allowed."""
 
-    async def counted() -> Message:
-        nonlocal received
-        message = await receive()
-        received += len(message.get("body", b""))
-        if received > MAX_BODY_BYTES:
-            raise Refusal(413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._received = receive, 0
+
+    @property
+    def too_large(self) -> bool:
+        """Whether more was received than is allowed."""
+        return self._received > MAX_BODY_BYTES
+
+    async def __call__(self) -> Message:
+        """The next part."""
+        message = await self._receive()
+        self._received += len(message.get("body", b""))
+        if self.too_large:
+            raise _too_large()
         return message
 
-    return counted
+
+def _too_large() -> Refusal:
+    return Refusal(413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
@@ -131,6 +154,7 @@ class Audit:
 
     def __init__(self, file: Path | None) -> None:
         self._logger = logging.Logger("windtunnel audit")
+        self._refusals = Rate(REFUSALS_PER_SECOND, REFUSALS_BURST)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             handler = logging.handlers.RotatingFileHandler(
@@ -147,7 +171,9 @@ class Audit:
         self._logger.warning(json.dumps({"time": when, "what": what, **facts}, ensure_ascii=True))
 
     def refused(self, address: str, method: str, path: str, status: int, reason: str) -> None:
-        """Add a refused request."""
+        """Add a refused request; of very many from one address, only some."""
+        if not self._refusals.allows(address):
+            return
         self.write(
             "refused", address=address, method=method[:10], path=path[:200], status=status, reason=reason
         )

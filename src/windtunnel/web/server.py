@@ -16,12 +16,14 @@ from windtunnel.web.safety import Audit, Guard, Rate
 # A request must be complete after this many seconds, and connections end when they are idle for as long.
 REQUEST_SECONDS = 20
 IDLE_SECONDS = 30
+# A client must have read its response after this many seconds.
+RESPONSE_SECONDS = 120
 CONNECTIONS = 1000
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP whose requests must arrive within a time, whole: a slow client does not hold a connection.
+    """HTTP whose requests must arrive, and responses be read, within a time: slow clients hold no connection.
 
     Connections beyond a number are refused, so that those of people at work go on.
     """
@@ -32,16 +34,21 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        self._answering: Any = None
         if len(self.connections) > CONNECTIONS:
             self._report("too many connections", 503)
             transport.abort()
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
 
     def data_received(self, data: bytes) -> None:
-        """Handle data, and wait for the next request once one is complete."""
+        """Handle data, and wait for the response to be read once the request is complete."""
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.more_body:
-            self._deadline.cancel()
+        cycle = self.cycle
+        if cycle is None or cycle.more_body or cycle.response_complete or cycle is self._answering:
+            return
+        self._answering = cycle
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(RESPONSE_SECONDS, self._too_slow)
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
@@ -58,7 +65,10 @@ class PatientProtocol(H11Protocol):
     def _too_slow(self) -> None:
         if self.cycle is None or not self.cycle.response_complete:
             self._report("too slow", 408)
-        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()  # closing would wait for the client to read
+        else:
+            self.transport.close()
 
     def _report(self, reason: str, status: int) -> None:
         if self._reports.allows(reason):
@@ -76,9 +86,12 @@ def is_loopback(host: str) -> bool:
 
 
 def served_names(host: str) -> list[str]:
-    """The names by which requests may address a server on this address."""
+    """The names by which requests may address a server on this address; the first is the one to show."""
     if host in ("0.0.0.0", "::"):
-        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        try:
+            found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        except socket.gaierror:  # the machine does not know its own name
+            found = []
         addresses = [str(row[4][0]).partition("%")[0] for row in found]
         return [socket.gethostname(), *(f"[{name}]" if ":" in name else name for name in addresses)]
     return [f"[{host}]" if ":" in host else host]

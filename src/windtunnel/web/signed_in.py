@@ -9,9 +9,14 @@ from fastapi import Depends, HTTPException, Request
 from windtunnel import api
 from windtunnel.web.safety import Audit, Rate
 
-COOKIE = "windtunnel_review"
 # The code of the person for whom a page was opened; a post of somebody else's page is refused.
 PERSON_HEADER = "x-windtunnel-person"
+
+
+def cookie_name(request: Request) -> str:
+    """The name of the session cookie: browsers share cookies between the ports of a host."""
+    port = (request.scope.get("server") or ("", 0))[1]
+    return f"windtunnel_review_{port}"
 
 
 class SignedIn:
@@ -22,15 +27,13 @@ class SignedIn:
 
     def __call__(self, request: Request) -> api.Person:
         """The person of a request."""
-        session = request.cookies.get(COOKIE, "")
+        session = request.cookies.get(cookie_name(request), "")
         person = self._review.session_person(session) if session else None
         address = request.client.host if request.client else ""
         if person is None:
             self._audit.refused(address, request.method, request.url.path, 401, "not signed in")
             raise HTTPException(401, "Open your personal link first.")
-        if not self._rate.allows(person.code):
-            self._audit.refused(address, request.method, request.url.path, 429, f"too fast: {person.name}")
-            raise HTTPException(429, "Too many requests; wait a second.", {"retry-after": "1"})
+        self.check_rate(request, person)
         if request.method == "POST" and request.headers.get(PERSON_HEADER, person.code) != person.code:
             self._audit.refused(
                 address, request.method, request.url.path, 409, f"a page of another person than {person.name}"
@@ -39,6 +42,13 @@ class SignedIn:
                 409, f"{person.name} has signed in in this browser; open your own link again to go on."
             )
         return person
+
+    def check_rate(self, request: Request, person: api.Person) -> None:
+        """Refuse one request more than a person may make."""
+        if not self._rate.allows(person.code):
+            address = request.client.host if request.client else ""
+            self._audit.refused(address, request.method, request.url.path, 429, f"too fast: {person.name}")
+            raise HTTPException(429, "Too many requests; wait a second.", {"retry-after": "1"})
 
     def owner(self, request: Request) -> api.Person:
         """The person of a request, who is an owner."""

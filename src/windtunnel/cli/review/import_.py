@@ -24,7 +24,8 @@ def command(project: str, task: str, votes: str, database: str | None, as_json: 
     """Add the votes in FILE to TASK: a CSV file with id (or set and frame), verdict, reviewer and note.
 
     votes.csv of an export has all details. Reviewers who are not there yet are added without a link. The same
-    file is not added twice.
+    file is not added twice. A vote does not replace a later one of the same person. Of a file with several
+    tasks, only the rows of TASK are added.
     """
     found = api.import_review_votes(project, task, votes, database=database)
     if as_json:
@@ -34,6 +35,10 @@ def command(project: str, task: str, votes: str, database: str | None, as_json: 
         Console(),
         [
             ("votes", f"{found.rows:,}, of which {found.added:,} are new"),
+            (
+                "left out",
+                f"{found.outdated:,} that the person has judged later, {found.other_tasks:,} of other tasks",
+            ),
             ("people", listed(found.people)),
         ],
     )

@@ -66,9 +66,9 @@ def command(
         if not review.tasks():
             raise UserError(f"{project} has no task; windtunnel review create {project} TASK --kind KIND.")
         opened = listen(host, port)
-        hosts = {*LOOPBACK_NAMES, *served_names(host), *names}
-        shown = f"[{host}]" if ":" in host else host
-        lines = [("address", f"http://{shown}:{opened.getsockname()[1]}")]
+        served = served_names(host)
+        hosts = {*LOOPBACK_NAMES, *served, *names}
+        lines = [("address", f"http://{served[0]}:{opened.getsockname()[1]}")]
         if not is_loopback(host):
             lines.append(("exposed", "images and labels of all tasks, to people with a link; without HTTPS"))
         lines.append(("stop", "Ctrl-C"))

@@ -19,12 +19,14 @@ class PairVerdict(VerdictRecord, frozen=True, kw_only=True):
         similar: whether the frames are similar; "" if not answered.
         reason: why they are not.
         bad_anchor: the anchor itself is unusable, and its set with it.
+        rejected: the pair is rejected without a word on the questions, as tables of single words do.
     """
 
     label: Literal["right", "wrong", "unsure", ""] = ""
     similar: Literal["yes", "no", "unsure", ""] = ""
     reason: Reason = ""
     bad_anchor: bool = False
+    rejected: bool = False
 
 
 class Pairs(ReviewKind[PairVerdict]):
@@ -53,31 +55,30 @@ class Pairs(ReviewKind[PairVerdict]):
         """Refuse a reason for similar frames, and a verdict that says nothing."""
         if verdict.reason and verdict.similar != "no":
             raise UserError(f"The reason '{verdict.reason}' needs similar to be no.")
-        if not (verdict.label or verdict.similar or verdict.bad_anchor):
+        if not (verdict.label or verdict.similar or verdict.bad_anchor or verdict.rejected):
             raise UserError("The verdict is empty; give label, similar or bad_anchor.")
+        if verdict.rejected and (verdict.label, verdict.similar) == ("right", "yes"):
+            raise UserError("A rejected pair is not similar with the right label; give one of both.")
 
     def vote(self, verdict: PairVerdict, _labels: Sequence[str]) -> str:
         """`accept` if the label is right and the frames are similar."""
-        if verdict.bad_anchor or verdict.label == "wrong" or verdict.similar == "no":
+        if verdict.bad_anchor or verdict.rejected or verdict.label == "wrong" or verdict.similar == "no":
             return REJECT
         return ACCEPT if (verdict.label, verdict.similar) == ("right", "yes") else UNSURE
 
     def from_vote(self, vote: str, _labels: Sequence[str]) -> dict[str, Any]:
-        """Similar with the right label, not similar for another reason, or unsure."""
+        """Similar with the right label, or unsure; a rejection does not say which of both is wrong."""
         if vote == ACCEPT:
             return {"label": "right", "similar": "yes"}
         if vote == REJECT:
-            return {"label": "right", "similar": "no", "reason": "other"}
+            return {"rejected": True}
         return {"label": "unsure", "similar": "unsure"}
 
     def compared(self, verdict: PairVerdict) -> dict[str, str]:
-        """Acceptance, label, similarity and reason."""
-        return {
-            "accepted": self.vote(verdict, ()),
-            "label": verdict.label or "not answered",
-            "similar": verdict.similar or "not answered",
-            "reason": verdict.reason or "none",
-        }
+        """Acceptance, and the label, similarity and reason where they are given."""
+        answers = {"label": verdict.label, "similar": verdict.similar, "reason": verdict.reason}
+        given = {question: answer for question, answer in answers.items() if answer}
+        return {"accepted": self.vote(verdict, ()), **given}
 
 
 pairs = Pairs()
