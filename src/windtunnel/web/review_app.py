@@ -224,10 +224,12 @@ def _task(review: api.Review, task: api.Task, person: api.Person) -> dict[str, A
 
 
 def _item(task: api.Task, item: api.Item, place: int, verdict: Any) -> dict[str, Any]:
+    labels = list(item.labels) if task.kind.shows_labels else []
     return {
         "item": item.code,
         "place": place,
         "media": media_out(task, item),
-        "labels": list(item.labels) if task.kind.shows_labels else [],
+        "labels": labels,
+        "titles": task.titles(labels),
         "verdict": None if verdict is None else dict(verdict),
     }

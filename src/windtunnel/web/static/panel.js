@@ -26,6 +26,7 @@ export class Panel {
     Object.assign(this, {item, given: verdict, draft: structuredClone({...this.task.blank, ...verdict})});
     if (this.multiple && !verdict) this.draft.labels = [...item.labels];
     Object.assign(this, {above, below});
+    for (const [name, title] of Object.entries(item.titles)) this.titles.set(name, title);
     this.render();
     this.nameClasses([...item.labels, ...(this.draft.labels ?? []), ...(this.single ? [verdict?.label] : [])]);
   }

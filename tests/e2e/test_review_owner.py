@@ -1,0 +1,66 @@
+"""What an owner of a review meets: names of classes, folders of exports, lost databases, next commands."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from PIL import Image
+
+from tests.conftest import Command
+from tests.review_http import served
+from windtunnel import api
+
+HEN, COCK = "n01514859", "n01514668"
+
+
+def photos(folder: Path, *classes: str) -> Path:
+    """A folder with two images of each class."""
+    for number, name in enumerate(classes):
+        (folder / name).mkdir(parents=True)
+        for copy in range(2):
+            colour = (80 * number, 90 * copy, 120)
+            Image.new("RGB", (40, 30), colour).save(folder / name / f"{copy}.png")
+    return folder
+
+
+def ask(command: Command, *arguments: object) -> str:
+    """The output of a command."""
+    found = command(*arguments)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def refusal(command: Command, *arguments: object) -> str:
+    """The one line with which a command refuses."""
+    found = command(*arguments)
+    assert found.returncode == 2, found.stdout
+    assert len(found.stderr.strip().splitlines()) == 1, found.stderr
+    return found.stderr
+
+
+def test_classes_are_shown_by_their_names(tmp_path: Path) -> None:
+    images = photos(tmp_path / "images", COCK, HEN)
+    api.create_review_task(
+        tmp_path / "p", "choose", "select", images=images, overlap=1, second_pass="flagged"
+    )
+    api.create_review_task(tmp_path / "p", "classify", "blind", images=images, overlap=2)
+    with api.open_review(tmp_path / "p") as review:
+        secrets = {name: review.add_person(name, "reviewer")[1] for name in ("Ann", "Bob")}
+        secrets["Olga"] = review.add_person("Olga", "owner")[1]
+    with served(tmp_path / "p", secrets) as running:
+        _, queue, _ = running.get("/api/tasks/choose/items", running.sign_in("Ann"))
+        assert {name: title for row in queue["items"] for name, title in row["titles"].items()} == {
+            COCK: "cock",
+            HEN: "hen",
+        }
+        for name, label in (("Ann", COCK), ("Bob", HEN)):
+            cookie = running.sign_in(name)
+            _, queue, _ = running.get("/api/tasks/classify/items", cookie)
+            assert all(row["titles"] == {} for row in queue["items"])  # nobody is told the label
+            item = min(row["item"] for row in queue["items"])
+            event = {"event": str(uuid.uuid4()), "task": "classify", "item": item, "action": "verdict"}
+            body = {"events": [event | {"verdict": {"label": label}, "client_time": 1}]}
+            assert running.post("/api/events", body, cookie)[1]["refused"] == []
+        _, conflicts, _ = running.get("/api/owner/tasks/classify/conflicts", running.sign_in("Olga"))
+        assert [row["titles"] for row in conflicts["items"]] == [{COCK: "cock", HEN: "hen"}]
