@@ -64,3 +64,25 @@ def test_classes_are_shown_by_their_names(tmp_path: Path) -> None:
             assert running.post("/api/events", body, cookie)[1]["refused"] == []
         _, conflicts, _ = running.get("/api/owner/tasks/classify/conflicts", running.sign_in("Olga"))
         assert [row["titles"] for row in conflicts["items"]] == [{COCK: "cock", HEN: "hen"}]
+
+
+def test_an_export_replaces_only_itself(tmp_path: Path, windtunnel_command: Command) -> None:
+    images = photos(tmp_path / "images", "cat")
+    for name in ("first", "second"):
+        api.create_review_task(tmp_path / "p", name, "select", images=images)
+    export = ("review", "export", tmp_path / "p")
+    ask(windtunnel_command, *export, "first", "--out", tmp_path / "out")
+    ask(windtunnel_command, *export, "first", "--out", tmp_path / "out")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+    said = refusal(windtunnel_command, *export, "second", "--out", tmp_path / "out")
+    assert "contains the export of first of the project p; choose another folder with --out" in said
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    for folder in (tmp_path / "out", images):
+        said = refusal(windtunnel_command, *export, "first", "--out", folder)
+        assert "contains other files; give a separate folder for the export with --out" in said
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "verdicts.csv").write_text("id,verdict\n")
+    assert "contains other files" in refusal(windtunnel_command, *export, "first", "--out", mine)
+    assert (mine / "verdicts.csv").read_text() == "id,verdict\n"
