@@ -86,3 +86,10 @@ def test_an_export_replaces_only_itself(tmp_path: Path, windtunnel_command: Comm
     (mine / "verdicts.csv").write_text("id,verdict\n")
     assert "contains other files" in refusal(windtunnel_command, *export, "first", "--out", mine)
     assert (mine / "verdicts.csv").read_text() == "id,verdict\n"
+
+
+def test_a_kind_that_does_not_fit_changes_nothing(tmp_path: Path, windtunnel_command: Command) -> None:
+    images = photos(tmp_path / "images", "cat")
+    create = ("review", "create", tmp_path / "p", "bad", "--kind", "pairs", "--images", images)
+    assert "The kind pairs needs frame sets, not candidates" in refusal(windtunnel_command, *create)
+    assert not (tmp_path / "p").exists()
