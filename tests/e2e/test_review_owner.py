@@ -93,3 +93,31 @@ def test_a_kind_that_does_not_fit_changes_nothing(tmp_path: Path, windtunnel_com
     create = ("review", "create", tmp_path / "p", "bad", "--kind", "pairs", "--images", images)
     assert "The kind pairs needs frame sets, not candidates" in refusal(windtunnel_command, *create)
     assert not (tmp_path / "p").exists()
+
+
+def test_verdicts_are_not_acknowledged_without_their_database(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    folder = tmp_path / "p"
+    api.create_review_task(folder, "choose", "select", images=photos(tmp_path / "images", "cat"))
+    with api.open_review(folder) as review:
+        secrets = {"Ann": review.add_person("Ann", "reviewer")[1]}
+    file = folder / "review" / "review.sqlite"
+    with served(folder, secrets) as running:
+        cookie = running.sign_in("Ann")
+        _, queue, _ = running.get("/api/tasks/choose/items", cookie)
+        event = {"event": str(uuid.uuid4()), "task": "choose", "item": queue["items"][0]["item"]}
+        event |= {"action": "verdict", "verdict": {"choice": "accept"}, "client_time": 1}
+        moved = file.rename(tmp_path / "moved.sqlite")
+        status, answer, _ = running.post("/api/events", {"events": [event]}, cookie)
+        assert (status, answer["detail"][:47]) == (503, "The review database is missing on the server; y")
+        assert not file.exists()
+        said = refusal(windtunnel_command, "review", "people", folder, "Bob")
+        assert "audit.jsonl shows that there was a review" in said
+        assert not file.exists()
+        file.write_bytes(moved.read_bytes())  # another file of the same name
+        assert running.post("/api/events", {"events": [event]}, cookie)[0] == 503
+        assert "was removed or replaced" in running.audit()[-1]["error"]
+        moved.rename(file)
+        status, answer, _ = running.post("/api/events", {"events": [event]}, cookie)
+        assert (status, answer["acknowledged"]) == (200, [event["event"]])

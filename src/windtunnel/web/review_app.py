@@ -57,6 +57,12 @@ def _add_errors(app: FastAPI, audit: Audit) -> None:
         status = 403 if isinstance(error, api.PracticeFirst) else 400
         return JSONResponse({"detail": str(error)}, status)
 
+    @app.exception_handler(api.DatabaseLost)
+    def lost(request: Request, error: api.DatabaseLost) -> Response:
+        audit.write("failed", path=request.url.path[:200], error=str(error)[:500])
+        detail = "The review database is missing on the server; your work is kept here. Tell the owner."
+        return JSONResponse({"detail": detail}, 503)
+
     @app.exception_handler(RequestValidationError)
     def malformed(_request: Request, error: RequestValidationError) -> Response:
         # FastAPI's own answer repeats the input, which may not be JSON again.
