@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from tests.conftest import Command
 from tests.review_http import served
+from tests.review_projects import make_project
 from windtunnel import api
 
 HEN, COCK = "n01514859", "n01514668"
@@ -121,3 +123,15 @@ def test_verdicts_are_not_acknowledged_without_their_database(
         moved.rename(file)
         status, answer, _ = running.post("/api/events", {"events": [event]}, cookie)
         assert (status, answer["acknowledged"]) == (200, [event["event"]])
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_a_table_without_verdicts_is_called_so(
+    tmp_path: Path, windtunnel_command: Command, frames: bool
+) -> None:
+    make_project(tmp_path / "p", per_class=1, sets=1)
+    table = tmp_path / "verdicts.csv"
+    table.write_text("set,frame,verdict,reviewer\n" if frames else "id,verdict,reviewer\n")
+    step = ("--step", "video") if frames else ()
+    export = ("curate", "export", tmp_path / "p", "--out", tmp_path / "set", "--reviewed", table, *step)
+    assert "verdicts.csv, which has no verdicts" in refusal(windtunnel_command, *export)

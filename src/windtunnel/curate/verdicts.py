@@ -39,7 +39,9 @@ def read_verdicts(file: str | Path, known: set[str]) -> dict[str, Verdict]:
         known: the ids of the project's candidates.
     """
     rows = csv_rows(Path(file))
-    if not rows or not {"id", "verdict"} <= set(rows[0]):
+    if not rows:
+        raise UserError(f"{option('reviewed')} is {file}, which has no verdicts; give a table with some.")
+    if not {"id", "verdict"} <= set(rows[0]):
         raise UserError(
             f"{option('reviewed')} is {file}; give a CSV file with the columns id and verdict, and "
             "optionally reviewer and note."
