@@ -135,3 +135,9 @@ def test_a_table_without_verdicts_is_called_so(
     step = ("--step", "video") if frames else ()
     export = ("curate", "export", tmp_path / "p", "--out", tmp_path / "set", "--reviewed", table, *step)
     assert "verdicts.csv, which has no verdicts" in refusal(windtunnel_command, *export)
+
+
+def test_tasks_of_one_kind_have_different_titles(tmp_path: Path) -> None:
+    images = photos(tmp_path / "images", "cat")
+    made = [api.create_review_task(tmp_path / "shop", name, "select", images=images) for name in ("a", "b")]
+    assert [task.recipe.title for task in made] == ["Select: shop, a", "Select: shop, b"]

@@ -86,7 +86,7 @@ def create_review_task(
     classes = class_names(items, given) if plugin.takes_classes else ()
     items = with_answers(items, plugin, frozenset(row.name for row in classes), rows)
     recipe = TaskRecipe(
-        title=options.title or f"{plugin.name.capitalize()}: {opened.recipe.name}",
+        title=options.title or f"{plugin.name.capitalize()}: {opened.recipe.name}, {name}",
         source=str(options.images or source or ""),
         instructions=instructions,
         overlap=options.overlap,
