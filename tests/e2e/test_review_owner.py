@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from PIL import Image
 
 from tests.conftest import Command
 from tests.review_http import served
-from tests.review_projects import make_project
+from tests.review_projects import add_frame_sets, make_project
 from windtunnel import api
 
 HEN, COCK = "n01514859", "n01514668"
@@ -141,3 +142,18 @@ def test_tasks_of_one_kind_have_different_titles(tmp_path: Path) -> None:
     images = photos(tmp_path / "images", "cat")
     made = [api.create_review_task(tmp_path / "shop", name, "select", images=images) for name in ("a", "b")]
     assert [task.recipe.title for task in made] == ["Select: shop, a", "Select: shop, b"]
+
+
+def test_the_status_of_a_project_names_the_review(tmp_path: Path, windtunnel_command: Command) -> None:
+    project = make_project(tmp_path / "p", per_class=1, sets=0)
+    status = ("curate", "status", tmp_path / "p")
+    assert "review create" not in ask(windtunnel_command, *status)
+    add_frame_sets(project, sets=1, reach=1)
+    assert api.project_status(tmp_path / "p").review.endswith(" TASK --kind pairs")
+    rows = [{"id": row.id, "stage": "shortlisted", "reason": ""} for row in project.stored_candidates()]
+    project.write_audit("hard", pa.Table.from_pylist(rows))
+    command = f"windtunnel review create {tmp_path / 'p'} TASK --kind select"
+    assert api.project_status(tmp_path / "p").review == command
+    assert " ".join(command.split()) in " ".join(ask(windtunnel_command, *status).split())
+    project.write_audit("ood", pa.Table.from_pylist(rows))
+    assert api.project_status(tmp_path / "p").review == f"{command} --source hard"
