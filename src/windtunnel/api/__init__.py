@@ -127,6 +127,7 @@ if TYPE_CHECKING:
     from windtunnel.report.run_browser import NoSuchRun as NoSuchRun
     from windtunnel.report.run_browser import RunBrowser as RunBrowser
     from windtunnel.review.agreement import TaskAgreement as TaskAgreement
+    from windtunnel.review.database import DatabaseLost as DatabaseLost
     from windtunnel.review.events import Appended as Appended
     from windtunnel.review.export import collect_export as collect_export
     from windtunnel.review.practice import PracticeRound as PracticeRound
@@ -243,6 +244,7 @@ _NAMES = {
     "windtunnel.report.files": ("Written",),
     "windtunnel.report.run_browser": ("NoSuchRun", "RunBrowser"),
     "windtunnel.review.agreement": ("TaskAgreement",),
+    "windtunnel.review.database": ("DatabaseLost",),
     "windtunnel.review.events": ("Appended",),
     "windtunnel.review.export": ("collect_export",),
     "windtunnel.review.practice": ("PracticeRound",),

@@ -62,7 +62,7 @@ def create_review_task(
         changes: single options by name, such as `overlap=2`; they override `options`.
     """
     load_extra("sqlalchemy", "Review")
-    from windtunnel.review.item_sources import class_names, task_items
+    from windtunnel.review.item_sources import CANDIDATES, class_names, refuse_source, task_items
     from windtunnel.review.kinds import REGISTRY
     from windtunnel.review.records import TaskRecipe
     from windtunnel.review.tasks import check_new_task
@@ -78,14 +78,15 @@ def create_review_task(
     else:
         if options.source is not None:
             raise UserError(f"{option('images')} and {option('source')} exclude each other; give one.")
+        refuse_source(kind, CANDIDATES)
         collect_candidates(options.images, project, progress=progress)
         opened = Project(Path(project))
-        batch, source = open_source(options.images, CollectOptions()).batch, "candidates"
+        batch, source = open_source(options.images, CollectOptions()).batch, CANDIDATES
     items = task_items(opened, kind, source, batch)
     classes = class_names(items, given) if plugin.takes_classes else ()
     items = with_answers(items, plugin, frozenset(row.name for row in classes), rows)
     recipe = TaskRecipe(
-        title=options.title or f"{plugin.name.capitalize()}: {opened.recipe.name}",
+        title=options.title or f"{plugin.name.capitalize()}: {opened.recipe.name}, {name}",
         source=str(options.images or source or ""),
         instructions=instructions,
         overlap=options.overlap,

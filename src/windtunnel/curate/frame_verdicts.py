@@ -11,6 +11,7 @@ from pathlib import Path
 from windtunnel.core.csv_cells import plain_cell
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import file_digest
+from windtunnel.core.option_names import option
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
 from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
@@ -94,6 +95,8 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     known = {(frame.set, frame.index) for frame in frames}
     sets = {set_ for set_, _ in known}
     rows = table_rows(file)
+    if not rows:
+        raise UserError(f"{option('reviewed')} is {file}, which has no verdicts; give a table with some.")
     columns = {name for row in rows for name in row}
     missing = [name for name in COLUMNS if name not in columns]
     if missing:

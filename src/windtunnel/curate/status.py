@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from windtunnel.curate.frame_tables import SETS_TABLE
 from windtunnel.curate.project import Project, counts
 
 
@@ -24,6 +26,7 @@ class ProjectStatus:
         steps: the summary of every finished step.
         stages: of each audit, how many candidates left at each stage.
         next: a command that continues the project.
+        review: a command that lets people review its shortlist or frame sets; "" if it has none.
     """
 
     name: str
@@ -36,6 +39,7 @@ class ProjectStatus:
     steps: dict[str, dict[str, Any]]
     stages: dict[str, dict[str, int]]
     next: str
+    review: str
 
 
 def project_status(project: Project) -> ProjectStatus:
@@ -64,7 +68,16 @@ def project_status(project: Project) -> ProjectStatus:
             filtered=any(not project.is_stale(name) for name in audits),
             videos="video" in steps,
         ),
+        review=_review_command(project, audits),
     )
+
+
+def _review_command(project: Project, shortlists: Sequence[str]) -> str:
+    if not shortlists and not (project.folder / SETS_TABLE).is_file():
+        return ""
+    kind = "select" if shortlists else "pairs"
+    source = f" --source {shortlists[0]}" if len(shortlists) > 1 else ""
+    return f"windtunnel review create {shlex.quote(str(project.folder))} TASK --kind {kind}{source}"
 
 
 def _next_command(project: Project, *, collected: bool, filtered: bool, videos: bool) -> str:

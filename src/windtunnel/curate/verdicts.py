@@ -48,10 +48,11 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
         labels: the label of every candidate of the project, by id.
     """
     rows = csv_rows(Path(file))
-    if not rows or not {"id", "verdict"} <= set(rows[0]):
-        has = f"the columns {', '.join(rows[0])}" if rows else "no rows"
+    if not rows:
+        raise UserError(f"{option('reviewed')} is {file}, which has no verdicts; give a table with some.")
+    if not {"id", "verdict"} <= set(rows[0]):
         raise UserError(
-            f"{option('reviewed')} is {file}, which has {has}; give a CSV file with the columns id and "
+            f"{option('reviewed')} is {file}, which has the columns {', '.join(rows[0])}; give a CSV file with the columns id and "
             "verdict, and optionally label, reviewer and note."
         )
     votes: dict[str, dict[str, str]] = {}

@@ -27,7 +27,9 @@ class ReviewOptions(Options):
         metavar="FOLDER",
         path="maybe",
     )
-    title: str | None = option_field(default=None, help="Name of the task for people.")
+    title: str | None = option_field(
+        default=None, help="Name of the task for people. Default: its kind, project and name."
+    )
     instructions: str | Path | None = option_field(
         default=None,
         help="Text file with what reviewers should know; empty lines separate paragraphs.",

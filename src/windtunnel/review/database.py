@@ -23,6 +23,7 @@ T = TypeVar("T")
 _Waiting = tuple[Callable[[Connection], Any], Future[Any]]
 REVIEW_FOLDER = "review"
 DATABASE_FILE = f"{REVIEW_FOLDER}/review.sqlite"
+AUDIT_FILE = f"{REVIEW_FOLDER}/audit.jsonl"
 # At most this many waiting writes are committed together.
 GROUP = 200
 BUSY_SECONDS = 30
@@ -32,12 +33,22 @@ CREATION_LOCK = 7_305_193
 WRITING_LOCK = 7_305_194
 
 
-class Database:
-    """Connections to a review database; close it after use."""
+class DatabaseLost(UserError):
+    """The file of a database in use was removed or replaced."""
 
-    def __init__(self, engine: Engine) -> None:
+
+class Database:
+    """Connections to a review database; close it after use.
+
+    Args:
+        engine: of its connections.
+        file: of SQLite; nothing is read or acknowledged once another file, or none, is in its place.
+    """
+
+    def __init__(self, engine: Engine, file: Path | None = None) -> None:
         self._engine = engine
-        self._writer = _Writer(engine)
+        self._refuse_lost = _lost_check(file)
+        self._writer = _Writer(engine, self._refuse_lost)
         # SQLite shows a transaction one state by itself.
         one_state = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
         self._readers = engine.execution_options(**one_state)
@@ -46,6 +57,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the database: that of `one_state`, if the thread is in it."""
+        self._refuse_lost()
         kept: Connection | None = getattr(self._local, "connection", None)
         if kept is not None:
             yield kept
@@ -79,8 +91,9 @@ class Database:
 class _Writer:
     """A thread that runs operations one after the other and commits them in groups."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, refuse_lost: Callable[[], None]) -> None:
         self._engine = engine.execution_options(immediate=True)
+        self._refuse_lost = refuse_lost
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
@@ -122,14 +135,16 @@ class _Writer:
     def _commit(self, group: Sequence[_Waiting]) -> None:
         """Run operations in one transaction and tell their callers; alone, one needs no savepoint."""
         try:
+            self._refuse_lost()
             with self._engine.begin() as connection:
                 _lock_writing(connection)
                 if len(group) == 1:
                     outcomes: list[tuple[Any, Exception | None]] = [(group[0][0](connection), None)]
                 else:
                     outcomes = [_nested(connection, operation) for operation, _ in group]
+            self._refuse_lost()
         except BaseException as error:
-            # Nothing of the group is stored: nothing of it may be acknowledged.
+            # Nothing of the group is stored for good: nothing of it may be acknowledged.
             for _, future in group:
                 future.set_exception(error)
             return
@@ -179,7 +194,31 @@ def open_database(project: Path, url: str | None, *, create: bool) -> Database:
     except UserError:
         engine.dispose()
         raise
-    return Database(engine)
+    return Database(engine, None if url else project / DATABASE_FILE)
+
+
+def _lost_check(file: Path | None) -> Callable[[], None]:
+    """A function that raises `DatabaseLost` if the file is not the present one any more."""
+
+    def present() -> tuple[int, int] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def refuse_lost() -> None:
+        if present() != opened:
+            raise DatabaseLost(
+                f"The review database {path} was removed or replaced while it was in use; put it back, or "
+                "restore a copy and start again. Nothing was saved meanwhile."
+            )
+
+    if file is None:
+        return lambda: None
+    path = file.resolve()
+    opened = present()
+    return refuse_lost
 
 
 def shown(engine: Engine) -> str:
@@ -191,6 +230,12 @@ def _sqlite(project: Path, *, create: bool) -> Engine:
     file = project / DATABASE_FILE
     if not file.is_file() and not create:
         raise UserError(f"{project} has no review; windtunnel review create makes one.")
+    audit = project / AUDIT_FILE
+    if not file.is_file() and audit.exists():
+        raise UserError(
+            f"{file} is missing, but {audit} shows that there was a review; restore the database, give "
+            f"another one with {option('database')}, or move {audit.name} away to begin a new review."
+        )
     file.parent.mkdir(exist_ok=True)
     engine = create_engine(
         f"sqlite:///{file.resolve()}",

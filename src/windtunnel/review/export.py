@@ -14,7 +14,8 @@ from typing import Any
 
 from windtunnel.core.csv_cells import csv_cell
 from windtunnel.core.errors import UserError
-from windtunnel.core.wording import counted
+from windtunnel.core.option_names import option
+from windtunnel.core.wording import counted, listed
 from windtunnel.review.agreement import Accuracy, TaskAgreement
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, REJECT, UNSURE
 from windtunnel.review.kinds.anchors import Anchors
@@ -26,7 +27,7 @@ from windtunnel.review.review import Review
 from windtunnel.review.tasks import Task
 from windtunnel.review.verdict_tables import SEPARATOR, TYPED
 from windtunnel.review.votes import JudgedItem
-from windtunnel.store.atomic_files import refuse_unwritable, write_whole
+from windtunnel.store.atomic_files import UNFINISHED, refuse_unwritable, write_whole
 
 VERDICTS_FILE, VOTES_FILE, EVENTS_FILE = "verdicts.csv", "votes.csv", "events.csv"
 AGREEMENT_FILE = "agreement.json"
@@ -69,9 +70,9 @@ def export_review(review: Review, tasks: Sequence[Task], out: Path) -> ReviewExp
     Args:
         review: the review.
         tasks: tasks on frame sets, or a task on images.
-        out: the folder; files of an earlier export are replaced.
+        out: the folder; files of an earlier export of the same tasks are replaced.
     """
-    refuse_unwritable(out, "export")
+    _refuse_other_files(out, review, tasks)
     made = collect_export(review, tasks)
     out.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():
@@ -89,6 +90,37 @@ def export_review(review: Review, tasks: Sequence[Task], out: Path) -> ReviewExp
         notes=made.notes,
         frames=made.by_frame,
     )
+
+
+def _refuse_other_files(out: Path, review: Review, tasks: Sequence[Task]) -> None:
+    """Refuse a folder that cannot be written, or contains other files or the export of other tasks."""
+    refuse_unwritable(out, "export")
+    if not out.exists():
+        return
+    # The report is written first: without it, no file is one of an export.
+    begun = (out / AGREEMENT_FILE).exists()
+    own = (AGREEMENT_FILE, VERDICTS_FILE, VOTES_FILE, EVENTS_FILE) if begun else ()
+    allowed = {AGREEMENT_FILE + UNFINISHED, *own, *(name + UNFINISHED for name in own)}
+    try:
+        stored = json.loads((out / AGREEMENT_FILE).read_bytes()) if begun else {}
+        names = [str(row["task"]) for row in stored["tasks"]] if begun else []
+        project = str(stored["project"]) if begun else ""
+        others = any(entry.name not in allowed for entry in out.iterdir())
+    except (OSError, ValueError, KeyError, TypeError):
+        others = True
+    if others:
+        raise UserError(
+            f"{out} contains other files; give a separate folder for the export with {option('out')}."
+        )
+    if begun and (project, sorted(names)) != (_project(review), sorted(task.name for task in tasks)):
+        raise UserError(
+            f"{out} contains the export of {listed(names)} of the project {project}; choose another folder "
+            f"with {option('out')}."
+        )
+
+
+def _project(review: Review) -> str:
+    return review.folder.resolve().name
 
 
 @dataclass(frozen=True)
@@ -123,6 +155,7 @@ def _collect(review: Review, tasks: Sequence[Task]) -> CollectedExport:
     votes = [row for task in tasks for row in _vote_rows(task, judged[task.name])]
     notes = tuple(note for found in agreement for note in _notes(found))
     report = {
+        "project": _project(review),
         "tasks": [_report(*found) for found in zip(tasks, progress, agreement, strict=True)],
         "notes": list(notes),
     }
@@ -137,10 +170,10 @@ def _collect(review: Review, tasks: Sequence[Task]) -> CollectedExport:
         {"set": set_, "frame": anchor, "verdict": REJECT, "reviewer": MARKED} for set_, anchor in sorted(bad)
     ]
     files = {
+        AGREEMENT_FILE: (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
         VERDICTS_FILE: _csv(verdicts, FRAME_COLUMNS if by_frame else IMAGE_COLUMNS),
         VOTES_FILE: _csv(votes),
         EVENTS_FILE: _csv(row for task in tasks for row in review.event_rows(task)),
-        AGREEMENT_FILE: (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
     }
     return CollectedExport(files, progress, len(votes), notes, by_frame)
 

@@ -40,10 +40,7 @@ def task_items(project: Project, kind: str, source: str | None, batch: str | Non
             f"{project.folder} has no {chosen} to review; {option('source')} takes "
             f"{', '.join(known) or 'what windtunnel curate collect or curate video has stored'}."
         )
-    if (kind == "pairs") > (chosen == VIDEO):
-        raise UserError(
-            f"The kind pairs needs frame sets, not {chosen}; make them with windtunnel curate video."
-        )
+    refuse_source(kind, chosen)
     if chosen == VIDEO:
         frames = read_set_frames(project)
         return _pairs(frames) if kind == "pairs" else _anchors(frames)
@@ -53,6 +50,14 @@ def task_items(project: Project, kind: str, source: str | None, batch: str | Non
         audit = project.audit(chosen)
         rows = [row for row in rows if row.id in audit and audit[row.id].stage == SHORTLISTED]
     return [_image(row) for row in rows if batch in (None, row.batch)]
+
+
+def refuse_source(kind: str, source: str) -> None:
+    """Refuse a source that a kind of work cannot be made from."""
+    if kind == "pairs" and source != VIDEO:
+        raise UserError(
+            f"The kind pairs needs frame sets, not {source}; make them with windtunnel curate video."
+        )
 
 
 def _default_source(known: Sequence[str], kind: str) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 
 from windtunnel.core.errors import UserError
 from windtunnel.review import agreement, events, people, practice, progress, queues, votes
-from windtunnel.review.database import REVIEW_FOLDER, Database, open_database
+from windtunnel.review.database import AUDIT_FILE, Database, open_database
 from windtunnel.review.import_votes import ImportedVotes, import_votes
 from windtunnel.review.records import EXAMPLE, Item, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.tables import events as events_table
@@ -62,7 +62,7 @@ class Review:
     @property
     def audit_file(self) -> Path:
         """The file that records who signed in, decided, exported and was refused."""
-        return self.folder / REVIEW_FOLDER / "audit.jsonl"
+        return self.folder / AUDIT_FILE
 
     # Tasks
 

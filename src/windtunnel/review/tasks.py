@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.option_names import option
 from windtunnel.core.records import RecordError, read_record
 from windtunnel.core.seeding import digest64, words
+from windtunnel.published.imagenet import imagenet_synonyms
 from windtunnel.review.kinds import REGISTRY, ReviewKind, verdict_json
 from windtunnel.review.records import (
     CHECK,
@@ -65,6 +66,15 @@ class Task:
     @cached_property
     def _searched(self) -> list[tuple[str, ClassName]]:
         return [(f"{row.name} {row.title}".casefold(), row) for row in self.recipe.classes]
+
+    def titles(self, names: Iterable[str]) -> dict[str, str]:
+        """The words for names of classes: those of the task, else of ImageNet-1k, else the names."""
+        synonyms = imagenet_synonyms()
+        return {name: self._titles.get(name) or ", ".join(synonyms.get(name, ())) or name for name in names}
+
+    @cached_property
+    def _titles(self) -> dict[str, str]:
+        return {row.name: row.title for row in self.recipe.classes}
 
     def matching_classes(self, query: str, limit: int) -> tuple[list[ClassName], int]:
         """Classes with all words of a query, those that begin with it first, and how many there are."""

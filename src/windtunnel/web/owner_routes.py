@@ -153,10 +153,13 @@ def _defined(value: float) -> float | None:
 
 
 def _conflict(task: api.Task, found: api.JudgedItem) -> models.ConflictOut:
+    verdicts = [vote.verdict for vote in found.votes] + ([found.decision] if found.decision else [])
+    named = [label for verdict in verdicts for label in task.kind.labels(task.kind.read(verdict))]
     return models.ConflictOut(
         item=found.item.code,
         media=media_out(task, found.item),
         labels=list(found.item.labels),
+        titles=task.titles([*found.item.labels, *named]),
         facts=dict(found.item.facts),
         votes=[
             models.Vote(

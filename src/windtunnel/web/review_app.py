@@ -60,6 +60,12 @@ def _add_errors(app: FastAPI, audit: Audit) -> None:
         status = 403 if isinstance(error, api.PracticeFirst) else 400
         return JSONResponse({"detail": str(error)}, status)
 
+    @app.exception_handler(api.DatabaseLost)
+    def lost(request: Request, error: api.DatabaseLost) -> Response:
+        audit.write("failed", path=request.url.path[:200], error=str(error)[:500])
+        detail = "The review database is missing on the server; your work is kept here. Tell the owner."
+        return JSONResponse({"detail": detail}, 503)
+
     @app.exception_handler(RequestValidationError)
     def malformed(_request: Request, error: RequestValidationError) -> Response:
         # FastAPI's own answer repeats the input, which may not be JSON again.
@@ -239,10 +245,12 @@ def _task(review: api.Review, task: api.Task, person: api.Person) -> dict[str, A
 
 
 def _item(task: api.Task, item: api.Item, place: int, verdict: Any) -> dict[str, Any]:
+    labels = list(item.labels) if task.kind.shows_labels else []
     return {
         "item": item.code,
         "place": place,
         "media": media_out(task, item),
-        "labels": list(item.labels) if task.kind.shows_labels else [],
+        "labels": labels,
+        "titles": task.titles(labels),
         "verdict": None if verdict is None else dict(verdict),
     }

@@ -129,6 +129,7 @@ class ItemOut(Model):
         place: its place in the person's queue, from 0; places never change.
         media: its images, in the order in which they are shown.
         labels: the classes it is said to have; empty if the kind hides them.
+        titles: the words for them, by name.
         verdict: the present verdict of this person; null for none.
         closed: others have judged it meanwhile; it needs no verdict any more.
     """
@@ -137,6 +138,7 @@ class ItemOut(Model):
     place: int
     media: list[MediaOut]
     labels: list[str]
+    titles: dict[str, str]
     verdict: dict[str, Any] | None
     closed: bool
 
@@ -353,6 +355,7 @@ class ConflictOut(Model):
     """An item of the second pass, with all votes.
 
     Attributes:
+        titles: the words for all classes of its labels, votes and decision, by name.
         facts: what is known about the item, for the owner only.
         decision: the decision of the second pass; null if it is still to be made.
     """
@@ -360,6 +363,7 @@ class ConflictOut(Model):
     item: str
     media: list[MediaOut]
     labels: list[str]
+    titles: dict[str, str]
     facts: dict[str, Any]
     votes: list[Vote]
     decision: dict[str, Any] | None

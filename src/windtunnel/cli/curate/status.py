@@ -41,6 +41,7 @@ def _lines(status: api.ProjectStatus) -> list[tuple[str, str]]:
         *(candidates if status.candidates or not status.steps else []),
         *(("step", f"{name}: {_summary(summary)}") for name, summary in status.steps.items()),
         *(("stages", f"{name}: {_counts(stages)}") for name, stages in status.stages.items()),
+        *([("review", status.review)] if status.review else []),
         ("next", status.next),
     ]
 

@@ -4,6 +4,9 @@ import {describe} from "./verdict_text.js";
 
 export const PAGE = 24;
 
+/** The classes of an item in words. */
+const named = ({labels, titles}) => labels.map((label) => titles[label]).join(", ");
+
 /** A page of items as tiles. The current tile is the one that verdicts are given to. */
 export class GridView {
   constructor(stage, task) {
@@ -41,8 +44,8 @@ export class GridView {
     return element(
       "button",
       {type: "button", class: "tile", "data-place": item.place, onclick: () => this.desk.go(item.place), ondblclick: () => this.enlarge()},
-      element("img", {src: item.media[0].url, alt: item.labels.join(", ") || "Image to judge", loading: "eager", decoding: "async"}),
-      item.labels.length ? element("span", {}, item.labels.join(", ")) : null,
+      element("img", {src: item.media[0].url, alt: named(item) || "Image to judge", loading: "eager", decoding: "async"}),
+      item.labels.length ? element("span", {}, named(item)) : null,
       element("span", {class: "verdict"}),
     );
   }

@@ -29,6 +29,7 @@ export class Panel {
     const draft = kept && same(kept.given, verdict) ? kept.draft : {...this.task.blank, ...verdict, ...labels};
     Object.assign(this, {item, given: verdict, draft: structuredClone(draft)});
     Object.assign(this, {above, below});
+    for (const [name, title] of Object.entries(item.titles)) this.titles.set(name, title);
     this.render();
     this.nameClasses([...item.labels, ...(this.draft.labels ?? []), ...(this.single ? [verdict?.label] : [])]);
   }

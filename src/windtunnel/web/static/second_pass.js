@@ -62,7 +62,7 @@ class Conflicts {
 function votes(item, task) {
   return element("section", {class: "votes", "aria-label": "Votes"},
     element("h3", {}, "Votes"),
-    element("ul", {}, item.votes.map(({name, verdict}) => element("li", {}, element("strong", {}, name), `: ${describe(verdict, task)}`,
+    element("ul", {}, item.votes.map(({name, verdict}) => element("li", {}, element("strong", {}, name), `: ${describe(verdict, task, item.titles)}`,
       verdict.note ? element("div", {class: "soft"}, `“${verdict.note}”`) : null))));
 }
 

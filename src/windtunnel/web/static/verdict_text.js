@@ -12,11 +12,11 @@ export const same = (one, other) => JSON.stringify(Object.entries(one ?? {}).sor
 /** Whether a verdict says that the person cannot tell; in every task this is the choice with the key U. */
 export const isUnsure = (verdict, task) => task.choices.some((choice) => choice.key === "u" && matches(choice, verdict));
 
-/** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. */
-export function describe(verdict, task) {
+/** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. `names` are the words for classes. */
+export function describe(verdict, task, names = {}) {
   if (!verdict) return "none";
   const titles = task.choices.filter((choice) => matches(choice, verdict)).map(({title}) => title);
   const classes = "label" in task.blank ? [verdict.label].filter(Boolean) : (task.blank.labels && verdict.labels) || [];
-  if (classes.length) return [...titles, classes.join(", ")].join(": ");
+  if (classes.length) return [...titles, classes.map((name) => names[name] ?? name).join(", ")].join(": ");
   return titles.join(", ") || JSON.stringify(verdict);
 }
