@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,17 @@ from tests.conftest import Command
 from tests.review_http import served
 from tests.review_projects import add_frame_sets, make_project
 from windtunnel import api
+from windtunnel.core.curation_records import (
+    ClassOverlaps,
+    HardRecipe,
+    HardSummary,
+    OodRecipe,
+    OodSummary,
+    RulesRecord,
+)
+from windtunnel.curate.hard import HARD
+from windtunnel.curate.ood import OOD
+from windtunnel.curate.project import Project, StepKind
 
 HEN, COCK = "n01514859", "n01514668"
 
@@ -144,16 +156,48 @@ def test_tasks_of_one_kind_have_different_titles(tmp_path: Path) -> None:
     assert [task.recipe.title for task in made] == ["Select: shop, a", "Select: shop, b"]
 
 
+def shortlist_all(project: Project, step: StepKind[Any, Any]) -> None:
+    """Audit and record of a filtering step without filter models that keeps every candidate."""
+    rows = project.stored_candidates()
+    project.write_audit(
+        step.name,
+        pa.Table.from_pylist([{"id": row.id, "stage": "shortlisted", "reason": ""} for row in rows]),
+    )
+    shared = {
+        "candidates": project.candidates_digest(), "models": (),
+        "duplicate_bits": 0, "duplicate_cosine": 0.0, "hierarchy": "",
+    }  # fmt: skip
+    found = {"filter_models": (), "near_duplicates": (), "features": "", "warnings": ()}
+    count = len(rows)
+    if step is OOD:
+        recipe = OodRecipe(**shared, in_distribution=(), min_confidence=0.5)
+        summary = OodSummary(
+            stored=count, outside_label_space=count, unrelated=count, shortlist=count,
+            hierarchy_known=False, related_classes=(), **found,
+        )  # fmt: skip
+        project.finish(OOD, recipe, summary)
+        return
+    rules = RulesRecord(0.15, 0, "centre", "least-true", 4)
+    project.finish(
+        HARD,
+        HardRecipe(**shared, classes=(), rules=rules),
+        HardSummary(
+            stored=count, of_classes=count, candidates=count, never_correct=count,
+            low_true_confidence=count, shortlist=count, accuracies=(),
+            overlapping_classes=ClassOverlaps((), ()), **found,
+        ),
+    )  # fmt: skip
+
+
 def test_the_status_of_a_project_names_the_review(tmp_path: Path, windtunnel_command: Command) -> None:
     project = make_project(tmp_path / "p", per_class=1, sets=0)
     status = ("curate", "status", tmp_path / "p")
     assert "review create" not in ask(windtunnel_command, *status)
     add_frame_sets(project, sets=1, reach=1)
     assert api.project_status(tmp_path / "p").review.endswith(" TASK --kind pairs")
-    rows = [{"id": row.id, "stage": "shortlisted", "reason": ""} for row in project.stored_candidates()]
-    project.write_audit("hard", pa.Table.from_pylist(rows))
+    shortlist_all(project, HARD)
     command = f"windtunnel review create {tmp_path / 'p'} TASK --kind select"
     assert api.project_status(tmp_path / "p").review == command
     assert " ".join(command.split()) in " ".join(ask(windtunnel_command, *status).split())
-    project.write_audit("ood", pa.Table.from_pylist(rows))
+    shortlist_all(project, OOD)
     assert api.project_status(tmp_path / "p").review == f"{command} --source hard"

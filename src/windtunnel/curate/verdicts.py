@@ -52,8 +52,8 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
         raise UserError(f"{option('reviewed')} is {file}, which has no verdicts; give a table with some.")
     if not {"id", "verdict"} <= set(rows[0]):
         raise UserError(
-            f"{option('reviewed')} is {file}, which has the columns {', '.join(rows[0])}; give a CSV file with the columns id and "
-            "verdict, and optionally label, reviewer and note."
+            f"{option('reviewed')} is {file}, which has the columns {', '.join(rows[0])}; give a CSV "
+            "file with the columns id and verdict, and optionally label, reviewer and note."
         )
     votes: dict[str, dict[str, str]] = {}
     notes: dict[str, dict[str, str]] = {}
