@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,8 @@ def test_an_interruption_stops_a_ray_of_this_machine(tmp_path: Path, model: str,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Tests that a shell starts in the background inherit that Ctrl-C is ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as process:
         # A terminal sends Ctrl-C to all processes of the command.
         when_stored(run, 1, lambda: os.killpg(process.pid, signal.SIGINT)).join()

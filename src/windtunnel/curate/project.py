@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -249,7 +248,7 @@ class Project(RecipeFolder):
         if self.is_stale(step):
             raise UserError(
                 f"{self.folder} has other candidates or labels now than those of its shortlist; filter "
-                f"again: windtunnel curate {step} {shlex.quote(str(self.folder))} --filter MODEL."
+                f"again with windtunnel curate {step}."
             )
 
     def audit_table(self, step: str) -> pa.Table:
