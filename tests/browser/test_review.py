@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -137,6 +138,34 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(server: ReviewServer, join:
     assert ada.text("#place") == "4"
     ada.press("ArrowLeft")
     ada.page.wait_for_selector("[data-key=m][aria-pressed=true]")
+
+
+def test_the_count_is_right_when_the_verdicts_of_a_reload_arrive_late(
+    server: ReviewServer, join: Join
+) -> None:
+    task = server.add_task("pairs", server.pairs(6))
+    ada = join()
+    ada.work_on(task)
+
+    held: list[Route] = []
+
+    def count_first(route: Route) -> None:
+        answer = route.fetch()  # without the verdicts that arrive right after it
+        held.pop().continue_()
+        time.sleep(1)
+        route.fulfill(response=answer)
+
+    ada.page.route("**/api/events", lambda route: route.abort())
+    ada.press("s", "s", "m")
+    ada.expect("#progress", "3 of 6 judged")
+    ada.page.unroute("**/api/events")
+    ada.page.route("**/api/events", lambda route: held.append(route), times=1)
+    ada.page.route(f"**/api/tasks/{task}", count_first, times=1)
+    ada.page.on("dialog", lambda dialog: dialog.accept())
+    ada.page.reload()
+    ada.saved()
+    ada.expect("#progress", "3 of 6 judged")
+    assert ada.text("#place") == "4"
 
 
 def test_verdicts_without_a_connection_are_kept_and_sent_once(server: ReviewServer, join: Join) -> None:

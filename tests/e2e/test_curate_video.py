@@ -382,7 +382,7 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
         "exported": 12 * 21 - 21 - 21 - 1 - 18 - len(others),
         "anchor_rejected": 21,
         "set_not_reviewed": 21,
-        "rejected": 1,
+        "no_majority": 1,
         "not_reviewed": 18 + len(others),
     }
     root = tmp_path / "reviewed"
@@ -395,7 +395,9 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
     left_out = {row["label_status"] for row in manifest if row["outcome"] != "exported"}
     assert {row["label_status"] for row in manifest if row["outcome"] == "exported"} == {"confirmed"}
     assert left_out == {"weak", "propagated"}
-    assert {row["votes"] for row in manifest if row["outcome"] == "rejected"} == {"ann: accept; ben: unsure"}
+    assert {row["votes"] for row in manifest if row["outcome"] == "no_majority"} == {
+        "ann: accept; ben: unsure"
+    }
     assert {row["review_notes"] for row in manifest} == {"", "ben: blurred"}
     assert {row["verdict"] for row in manifest if row["outcome"] == "rejected"} == {"rejected"}
     assert {row["verdict"] for row in manifest if row["outcome"] == "not_reviewed"} == {""}

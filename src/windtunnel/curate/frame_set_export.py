@@ -43,7 +43,6 @@ from windtunnel.curate.frame_tables import (
 from windtunnel.curate.frame_verdicts import EXPORTED, FrameVerdicts, read_frame_verdicts
 from windtunnel.curate.project import Project, StepKind, counts
 from windtunnel.curate.set_files import csv_text, declaration_text, set_name, sources_text, votes_text
-from windtunnel.curate.verdicts import ACCEPT, REJECT
 from windtunnel.data import content_hash
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
@@ -57,7 +56,6 @@ FRAME_FOLDER = "val"
 BOXES = "metadata/boxes.json"
 VIDEOS = "videos.csv"
 # Verdicts in the manifest, as of other sets.
-VERDICTS = {ACCEPT: "accepted", REJECT: "rejected", "": ""}
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,10 @@ class FrameSetRow:
     Attributes:
         frame: the frame; its label status is `confirmed` if reviewers accepted it.
         video: its video.
-        verdict: `accept`, `reject`, or "" if nobody judged it.
+        verdict: `accepted`, `rejected`, `no_majority`, or "" if nobody judged it.
         votes, notes: of each reviewer.
-        outcome: `exported`, or why not: `rejected`, `not_reviewed`, `anchor_rejected`, `set_not_reviewed`.
+        outcome: `exported`, or why not: `rejected`, `no_majority`, `not_reviewed`, `anchor_rejected`,
+            `anchor_no_majority`, `set_not_reviewed`.
     """
 
     frame: SetFrame
@@ -313,7 +312,7 @@ def _manifest(made: FrameSetExport) -> pa.Table:
             "video_file": [Path(row.video.path).name for row in made.rows],
             "source": [row.video.source for row in made.rows],
             "licence": [row.video.licence for row in made.rows],
-            "verdict": [VERDICTS[row.verdict] for row in made.rows],
+            "verdict": [row.verdict for row in made.rows],
             "votes": [votes_text(row.votes) for row in made.rows],
             "review_notes": [votes_text(row.notes) for row in made.rows],
         }

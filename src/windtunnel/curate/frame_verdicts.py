@@ -14,11 +14,25 @@ from windtunnel.core.file_digests import file_digest
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import listed
 from windtunnel.curate.frame_tables import SETS_TABLE, SetFrame
-from windtunnel.curate.verdicts import ACCEPT, REJECT, VERDICTS
+from windtunnel.curate.verdicts import (
+    ACCEPT,
+    ACCEPTED,
+    NO_MAJORITY,
+    REJECTED,
+    VERDICTS,
+    decision_of,
+)
 from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
 # The outcome of a frame that is in the set.
 EXPORTED = "exported"
+# By what the votes decide: of a frame whose anchor is accepted, and of all frames of other anchors.
+OUTCOMES = {ACCEPTED: EXPORTED, REJECTED: REJECTED, NO_MAJORITY: NO_MAJORITY, "": "not_reviewed"}
+ANCHOR_OUTCOMES = {
+    REJECTED: "anchor_rejected",
+    NO_MAJORITY: "anchor_no_majority",
+    "": "set_not_reviewed",
+}
 COLUMNS = ("set", "frame", "verdict")
 
 
@@ -49,17 +63,15 @@ class FrameVerdicts:
         )
 
     def of(self, frame: SetFrame) -> str:
-        """`accept` with a strict majority of accepting reviewers, else `reject`; "" if nobody judged it."""
-        votes = list(self.votes.get((frame.set, frame.index), {}).values())
-        if not votes:
-            return ""
-        return ACCEPT if 2 * votes.count(ACCEPT) > len(votes) else REJECT
+        """What the votes on a frame decide; "" if nobody judged it."""
+        votes = self.votes.get((frame.set, frame.index), {}).values()
+        return decision_of(votes) if votes else ""
 
     def outcomes(self, frames: Sequence[SetFrame]) -> dict[tuple[str, int], str]:
         """By set and frame, `exported` for an accepted frame, else why the reviewed version leaves it out.
 
-        A rejected anchor removes its set. An anchor without a verdict is accepted with the first accepted
-        frame of its set, because reviewers compare frames with it.
+        An anchor that is not accepted removes its set. An anchor without a verdict is accepted with the first
+        accepted frame of its set, because reviewers compare frames with it.
         """
         outcomes: dict[tuple[str, int], str] = {}
         members: dict[str, list[SetFrame]] = {}
@@ -67,16 +79,11 @@ class FrameVerdicts:
             members.setdefault(frame.set, []).append(frame)
         for set_, rows in members.items():
             (anchor,) = (frame for frame in rows if not frame.offset)
-            verdict = self.of(anchor) or next(
-                (ACCEPT for frame in rows if frame.offset and self.of(frame) == ACCEPT), ""
-            )
+            by_frame = any(self.of(frame) == ACCEPTED for frame in rows if frame.offset)
+            decision = self.of(anchor) or (ACCEPTED if by_frame else "")
             for frame in rows:
-                if verdict != ACCEPT:
-                    outcome = "anchor_rejected" if verdict else "set_not_reviewed"
-                else:
-                    own = verdict if frame is anchor else self.of(frame)
-                    outcome = {ACCEPT: EXPORTED, REJECT: "rejected", "": "not_reviewed"}[own]
-                outcomes[set_, frame.index] = outcome
+                own = decision if frame is anchor else self.of(frame)
+                outcomes[set_, frame.index] = ANCHOR_OUTCOMES.get(decision) or OUTCOMES[own]
         return outcomes
 
 

@@ -28,7 +28,7 @@ from windtunnel.store.atomic_files import create_file, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
-PROJECT = FolderKind("project", "project.json", 1, {"name": "name", "seed": "seed"}, option="project")
+PROJECT = FolderKind("project", "project.json", 1, {"name": "name"}, option="project")
 CANDIDATES_FOLDER = "candidates"
 MEDIA_FOLDER = "media"
 STEPS_FOLDER = "steps"
@@ -50,7 +50,6 @@ class ProjectRecipe(Record, frozen=True):
     """The settings that all steps of a project share."""
 
     name: str
-    seed: int = 0
 
 
 class StepRecord(Record, frozen=True):
@@ -121,11 +120,11 @@ class Project(RecipeFolder):
             raise self.damaged(error) from error
 
     @contextmanager
-    def created(self, seed: int = 0) -> Iterator[None]:
+    def created(self) -> Iterator[None]:
         """Hold the lock of a new or existing project."""
         self.check_free()
         with self.locked():
-            self.create_recipe_file(ProjectRecipe(self.folder.resolve().name, seed).to_json())
+            self.create_recipe_file(ProjectRecipe(self.folder.resolve().name).to_json())
             yield
 
     # Candidates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,15 @@ from windtunnel.core.option_names import option
 from windtunnel.curate.candidate_sources import csv_rows
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
+ACCEPTED, REJECTED, NO_MAJORITY = "accepted", "rejected", "no_majority"
+
+
+def decision_of(votes: Collection[str]) -> str:
+    """`accepted` or `rejected` by more than half of the votes, else `no_majority`; `unsure` is a vote."""
+    for vote, decision in ((ACCEPT, ACCEPTED), (REJECT, REJECTED)):
+        if 2 * sum(given == vote for given in votes) > len(votes):
+            return decision
+    return NO_MAJORITY
 
 
 @dataclass(frozen=True)
@@ -19,22 +28,22 @@ class Verdict:
     """What the reviewers of one candidate decided.
 
     Attributes:
-        accepted: whether more than half of them accept it.
         votes: the vote of each reviewer.
         notes: their notes.
     """
 
-    accepted: bool
     votes: Mapping[str, str]
     notes: tuple[str, ...] = ()
 
     @property
     def decision(self) -> str:
-        """`accepted` or `rejected` by more than half of the votes, else `no_majority`."""
-        if self.accepted:
-            return "accepted"
-        rejecting = sum(vote == REJECT for vote in self.votes.values())
-        return "rejected" if 2 * rejecting > len(self.votes) else "no_majority"
+        """`accepted`, `rejected` or `no_majority`."""
+        return decision_of(self.votes.values())
+
+    @property
+    def accepted(self) -> bool:
+        """Whether more than half of them accept it."""
+        return self.decision == ACCEPTED
 
 
 def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verdict]:
@@ -75,7 +84,6 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
         notes.setdefault(id_, {})[reviewer] = plain_cell(row.get("note", "").strip())
     return {
         id_: Verdict(
-            2 * sum(vote == ACCEPT for vote in of_candidate.values()) > len(of_candidate),
             dict(sorted(of_candidate.items())),
             tuple(note for _, note in sorted(notes[id_].items()) if note),
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,27 +18,20 @@ from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import RunFailed
 from windtunnel.core.interruption import ignore_signals, stop_requested
-from windtunnel.core.option_names import option
-from windtunnel.core.wording import byte_size
 from windtunnel.engine.chunks import RunChunk
 from windtunnel.engine.jobs import Sent, worker_error
 from windtunnel.engine.pixels import Batch, Buffer, Event, PixelWork, make_batches
 from windtunnel.engine.process_start import end_with_parent, single_threaded, start_uninterruptible
+from windtunnel.engine.shared_slots import Filled, Kept, SharedBlock, Slots, unlink_all
 
-# Batches that a worker may finish ahead of the owner.
-AHEAD = 3
-# Where Linux keeps shared memory.
-SHARED_MEMORY = Path("/dev/shm")
 TRIES = 2
 _NUMBERS = count()
 
@@ -99,17 +91,17 @@ class _Worker:
     prefix: str
     chunks: deque[RunChunk] = field(default_factory=deque)
     consumer: Consumer | None = None
-    memory: dict[str, _SharedBlock] = field(default_factory=dict)
+    memory: dict[str, SharedBlock] = field(default_factory=dict)
 
-    def pixels(self, filled: _Filled) -> NDArray[np.uint8]:
+    def pixels(self, filled: Filled) -> NDArray[np.uint8]:
         """The images of a batch as one row of bytes, which change once the worker fills the slot again."""
         if filled.name not in self.memory:
-            self.memory[filled.name] = _SharedBlock(filled.name)
+            self.memory[filled.name] = SharedBlock(filled.name)
         # np.ndarray(buffer=...) would not keep the memory mapped.
         memory: Any = self.memory[filled.name].buf
         return np.frombuffer(memory, np.uint8, math.prod(filled.shape))
 
-    def answer(self, message: RunChunk | int | _Kept) -> None:
+    def answer(self, message: RunChunk | int | Kept) -> None:
         """Send a chunk, the number of a slot that may be filled again, or one that may not."""
         # If the worker died since its last message, the next wait finds that its pipe has ended.
         with suppress(OSError):
@@ -122,7 +114,7 @@ class _Worker:
         self.pipe.close()
         for block in self.memory.values():
             block.close()
-        _unlink(self.prefix, len(self.memory))
+        unlink_all(self.prefix, len(self.memory))
 
 
 class _Pool:
@@ -185,10 +177,10 @@ class _Pool:
         worker.chunks.append(self._waiting.popleft())
         worker.answer(worker.chunks[-1])
 
-    def _accept(self, worker: _Worker, event: Event | _Filled) -> None:
+    def _accept(self, worker: _Worker, event: Event | Filled) -> None:
         if worker.consumer is None:
             worker.consumer = self._begin(worker.chunks[0])
-        if not isinstance(event, _Filled):
+        if not isinstance(event, Filled):
             worker.consumer.accept(event)
             return
         run, numerics, places, slot, name, shape = event
@@ -206,7 +198,7 @@ class _Pool:
         else:
             self._copies = True
             del worker.memory[name]
-            worker.answer(_Kept(slot))
+            worker.answer(Kept(slot))
 
     def _finished(self, worker: _Worker) -> tuple[RunChunk, Any]:
         consumer = worker.consumer or self._begin(worker.chunks[0])
@@ -232,36 +224,6 @@ class _Pool:
         self._assign(self._workers[-1])
 
 
-class _Filled(NamedTuple):
-    """A batch as a message, without its pixels: slot, name and shape of the shared memory that holds them.
-
-    A tuple of plain values, because every batch is one message and dataclasses take longer to unpickle.
-    """
-
-    run: int
-    numerics: str
-    places: list[int]
-    slot: int
-    name: str
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A slot whose images a model keeps."""
-
-    slot: int
-
-
-class _SharedBlock(SharedMemory):
-    """Shared memory that stays mapped while an array refers to it."""
-
-    def close(self) -> None:
-        """Unmap the memory, unless an array refers to it."""
-        with suppress(BufferError):
-            super().close()
-
-
 def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
     """A pixel worker's life: make the batches of chunks until the owner has none left, or is gone."""
     ignore_signals()
@@ -269,7 +231,7 @@ def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
     try:
         works: tuple[PixelWork, ...] = sent.received()
         single_threaded()
-        slots = _Slots(pipe, prefix)
+        slots = Slots(pipe, prefix)
         while True:
             chunk = slots.next_chunk()
             events: list[Any] = []
@@ -285,118 +247,3 @@ def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
     except Exception as error:  # must reach the owner in words
         with suppress(OSError):
             pipe.send(worker_error(error))
-
-
-class _Slots:
-    """The slots of a pixel worker, as the worker sees them.
-
-    A thread empties the pipe at any time: if both ends waited to send, neither would ever receive.
-    """
-
-    def __init__(self, pipe: Connection, prefix: str) -> None:
-        self._messages: SimpleQueue[RunChunk | int | _Kept | None] = SimpleQueue()
-        threading.Thread(target=_read_messages, args=(pipe, self._messages), daemon=True).start()
-        self._prefix = prefix
-        self._names = count()
-        self._blocks: list[_SharedBlock] = []
-        self._shapes: dict[int, tuple[int, ...]] = {}
-        self._free: deque[int] = deque()
-        self._in_use: set[int] = set()  # by the owner
-        self._chunks: deque[RunChunk] = deque()
-
-    def next_chunk(self) -> RunChunk:
-        """The next chunk; waits for it."""
-        while not self._chunks:
-            self._receive()
-        return self._chunks.popleft()
-
-    def allocate(self, shape: tuple[int, ...]) -> Buffer:
-        """A free slot of this shape; waits while the owner has as many as a worker may be ahead."""
-        while not self._messages.empty() or (not self._free and len(self._in_use) >= AHEAD):
-            self._receive()
-        size = int(np.prod(shape))
-        if self._free:
-            slot = self._free.popleft()
-        else:
-            slot = len(self._blocks)
-            self._blocks.append(self._block(size))
-        if self._blocks[slot].size < size:
-            self._replace_block(slot, size)
-        self._shapes[slot] = shape
-        images: Any = np.ndarray(shape, np.uint8, self._blocks[slot].buf)
-        return Buffer(images, slot)
-
-    def sent(self, batch: Batch) -> _Filled:
-        """A batch as a message; the slot is in use until the owner releases it."""
-        slot = batch.buffer.slot
-        self._in_use.add(slot)
-        return _Filled(
-            batch.run, batch.numerics, batch.places, slot, self._blocks[slot].name, self._shapes[slot]
-        )
-
-    def _receive(self) -> None:
-        message = self._messages.get()
-        if message is None:
-            raise EOFError  # the owner is gone
-        if isinstance(message, RunChunk):
-            self._chunks.append(message)
-            return
-        slot = message.slot if isinstance(message, _Kept) else message
-        if isinstance(message, _Kept):
-            self._replace_block(slot, self._blocks[slot].size)
-        self._in_use.remove(slot)
-        self._free.append(slot)
-
-    def _replace_block(self, slot: int, size: int) -> None:
-        _free(self._blocks[slot])
-        self._blocks[slot] = self._block(size)
-
-    def _block(self, size: int) -> _SharedBlock:
-        block = _SharedBlock(f"{self._prefix}-{next(self._names)}", create=True, size=size)
-        _reserve(block)
-        return block
-
-
-def _read_messages(pipe: Connection, messages: SimpleQueue[RunChunk | int | _Kept | None]) -> None:
-    """Pass on the owner's messages; None when the owner is gone."""
-    with suppress(EOFError, OSError):
-        while True:
-            messages.put(pipe.recv())
-    messages.put(None)
-
-
-def _reserve(block: _SharedBlock) -> None:
-    """Reserve the memory of a block: a write beyond the limit of the file system would kill the process."""
-    file = SHARED_MEMORY / block.name
-    if not file.exists():
-        return  # other systems have no such limit
-    handle = os.open(file, os.O_RDWR)
-    try:
-        os.posix_fallocate(handle, 0, block.size)
-    except OSError as error:
-        _free(block)
-        raise RunFailed(
-            f"{SHARED_MEMORY} has no room for a batch of {byte_size(block.size)} ({error.strerror}); enlarge "
-            f"it (for a container, in its settings), or use fewer {option('workers')} or a smaller "
-            f"{option('batch')}"
-        ) from error
-    finally:
-        os.close(handle)
-
-
-def _free(block: _SharedBlock) -> None:
-    block.close()
-    with suppress(FileNotFoundError):
-        block.unlink()
-
-
-def _unlink(prefix: str, known: int) -> None:
-    """Free the shared memory of a worker that has ended, blocks that it did not announce included."""
-    missing = 0
-    for number in count():
-        try:
-            _free(_SharedBlock(f"{prefix}-{number}"))
-        except FileNotFoundError:
-            missing += 1
-            if missing > known + AHEAD:
-                return

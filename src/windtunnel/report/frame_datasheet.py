@@ -16,8 +16,10 @@ from windtunnel.report.page import render_page
 OUTCOMES = {
     "exported": "in the set",
     "rejected": "rejected by reviewers",
+    "no_majority": "neither accepted nor rejected by most of their reviewers",
     "not_reviewed": "without a verdict",
     "anchor_rejected": "the anchor of their set is rejected",
+    "anchor_no_majority": "the anchor of their set has no majority",
     "set_not_reviewed": "in a set without a verdict",
 }
 CUT_OFF = {

@@ -164,17 +164,10 @@ class Review:
             return [read_item(row) for row in connection.execute(asked.order_by(items_table.c.number))]
 
     def judged(self, task: Task, person: Person) -> int:
-        """How many work items a person has judged; hidden checks do not count."""
+        """How many items a person has judged; hidden checks count, as they look like other items."""
         with self._database.reading() as connection:
-            asked = (
-                select(func.count())
-                .select_from(queue.join(items_table, items_table.c.id == queue.c.item))
-                .where(
-                    queue.c.task == task.id,
-                    queue.c.person == person.id,
-                    queue.c.judged,
-                    items_table.c.role == "work",
-                )
+            asked = select(func.count()).where(
+                queue.c.task == task.id, queue.c.person == person.id, queue.c.judged
             )
             return int(connection.execute(asked).scalar_one())
 

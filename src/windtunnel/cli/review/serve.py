@@ -8,29 +8,15 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.printing import print_lines
 from windtunnel.cli.review_database import DATABASE
+from windtunnel.cli.serving import load_server, refuse_unasked_exposure, serving_options
 from windtunnel.core.errors import UserError
-from windtunnel.core.extras import load_extra
 
 PORT = 8765
 
 
 @click.command("serve", short_help="Serve the review pages.")
 @click.argument("project")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 for a free one."
-)
-@click.option("--expose", is_flag=True, help="Allow an address that other machines reach.")
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    metavar="HOST",
-    help="A name under which the server is reached, such as that of a proxy; may be repeated.",
-)
-@click.option(
-    "--https", is_flag=True, help="A proxy in front speaks HTTPS: cookies are sent over HTTPS only."
-)
+@serving_options(PORT)
 @DATABASE
 def command(
     project: str,
@@ -52,16 +38,11 @@ def command(
       windtunnel review serve birds --host 192.168.0.7 --expose
       windtunnel review serve birds --name review.example.org --https
     """
-    load_extra("fastapi", "The review app")
-    load_extra("uvicorn", "The review app")
+    load_server("The review app")
     from windtunnel.web.review_app import review_app
     from windtunnel.web.server import LOOPBACK_NAMES, is_loopback, listen, serve, served_names
 
-    if not is_loopback(host) and not expose:
-        raise UserError(
-            f"--host is {host}: other machines reach it; whoever has a link sees the images of all tasks. "
-            "Give --expose if that is wanted, and put a proxy with HTTPS in front."
-        )
+    refuse_unasked_exposure(host, expose, "whoever has a link sees the images of all tasks")
     with api.open_review(project, database) as review:
         if not review.tasks():
             raise UserError(f"{project} has no task; windtunnel review create {project} TASK --kind KIND.")
@@ -69,8 +50,9 @@ def command(
         served = served_names(host)
         hosts = {*LOOPBACK_NAMES, *served, *names}
         lines = [("address", f"http://{served[0]}:{opened.getsockname()[1]}")]
-        if not is_loopback(host):
-            lines.append(("exposed", "images and labels of all tasks, to people with a link; without HTTPS"))
+        if not is_loopback(host) or names:
+            encrypted = "" if https else "; without HTTPS"
+            lines.append(("exposed", f"images and labels of all tasks, to people with a link{encrypted}"))
         lines.append(("stop", "Ctrl-C"))
         print_lines(Console(stderr=True), lines)
         serve(review_app(review, hosts, secure=https), opened)

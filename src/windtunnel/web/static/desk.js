@@ -1,6 +1,6 @@
 // One person at work on one task: the present item, verdicts, undo and redo.
 import {newEvent} from "./outbox.js";
-import {Unreachable} from "./requests.js";
+import {get, Unreachable} from "./requests.js";
 import {same} from "./verdict_text.js";
 
 const SECONDS_AT_MOST = 86_400;
@@ -18,6 +18,7 @@ export class Desk extends EventTarget {
     Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
+    this.changes = 0;
     this.writing = []; // items of events that are not on the disk yet
     outbox.addEventListener("refusal", ({detail}) => this.takeBack(detail));
     outbox.addEventListener("present", ({detail}) => this.reconcile(detail.filter((row) => row.task === task.task)));
@@ -71,6 +72,19 @@ export class Desk extends EventTarget {
       const own = [...steps.values()].filter((step) => step.item === item);
       const last = own.filter((step) => step.done).at(-1);
       this.set(item, stored, last ? last.after : own[0].before);
+    }
+  }
+
+  /** Take over the server's count of judged items when it has all verdicts. */
+  async recount() {
+    for (;;) {
+      await this.outbox.whenSaved();
+      const {changes} = this;
+      const {judged} = await get(`/api/tasks/${encodeURIComponent(this.task.task)}`);
+      if (this.changes !== changes) continue; // a verdict was given meanwhile
+      this.judged = judged;
+      this.refresh();
+      return;
     }
   }
 
@@ -178,6 +192,7 @@ export class Desk extends EventTarget {
   }
 
   set(item, before, verdict) {
+    this.changes += 1;
     this.judged += (verdict ? 1 : 0) - (before ? 1 : 0);
     this.verdicts.set(item, verdict);
   }

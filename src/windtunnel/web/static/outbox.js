@@ -104,6 +104,15 @@ export class Outbox extends EventTarget {
     await this.send();
   }
 
+  /** Done when the server has settled everything. */
+  async whenSaved() {
+    while (this.waiting) {
+      await new Promise((resolve) => {
+        this.addEventListener("state", resolve, {once: true});
+      });
+    }
+  }
+
   /** Send everything; one sender at a time. */
   send() {
     this.sending ??= this.sendAll().finally(() => {

@@ -56,6 +56,7 @@ export class Storage {
       transaction.onabort = transaction.onerror = () => reject(transaction.error);
       try {
         change(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)])));
+        transaction.commit(); // at once: a page that is left a moment later does not take the write with it
       } catch (error) {
         transaction.abort();
         reject(error);

@@ -16,6 +16,7 @@ const taskName = () => decodeURIComponent(location.pathname.split("/").at(-1));
 
 run(async () => {
   const {storage, outbox} = await openSession();
+  const unsent = outbox.waiting > 0; // the count of the task may or may not include them
   const task = await get(`/api/tasks/${encodeURIComponent(taskName())}`);
   byId("task").textContent = task.title;
   document.title = `${task.title} · windtunnel`;
@@ -39,4 +40,5 @@ run(async () => {
   const history = await History.open(storage, task.task);
   const desk = new Desk({task, queue: task.layout === "grid" ? new Queue(task.task, PAGE) : new Queue(task.task), history, outbox});
   await openDesk({task, desk, view, keys, general});
+  if (unsent) await desk.recount();
 });
