@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +13,12 @@ import pytest
 import windtunnel
 from tests.review_load import ask
 from tests.review_projects import make_review
+from tests.served_apps import served
 from windtunnel import api
 from windtunnel.web import runs_app as runs_routes
 from windtunnel.web.review_app import review_app
 from windtunnel.web.runs_app import runs_app
-from windtunnel.web.safety import Guard
-from windtunnel.web.server import LOOPBACK_NAMES, http_server, listen
+from windtunnel.web.server import LOOPBACK_NAMES
 
 TOKEN = "t" * 43
 Command = Callable[..., Any]
@@ -33,20 +30,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served") / "runs"
     windtunnel.run("demo", "demo", "demo", out=folder / "first").report()
     return folder
-
-
-@contextmanager
-def served(app: Guard, proxies: tuple[str, ...] = ()) -> Iterator[int]:
-    """Serve an application in a thread; its port."""
-    opened = listen("127.0.0.1", 0)
-    server = http_server(app, proxies)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield opened.getsockname()[1]
-    server.should_exit = True
-    thread.join(30)
 
 
 def connect(port: int) -> http.client.HTTPConnection:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from pydantic import BaseModel
+
 from windtunnel.core.errors import UserError
 from windtunnel.web.safety import Audit
+
+
+class ErrorOut(BaseModel):
+    """Why a request was refused, or that the server failed."""
+
+    detail: str
+
+
+# What the OpenAPI schema says of refusals and failures.
+ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorOut}, "5XX": {"model": ErrorOut}}
 
 
 def add_errors(app: FastAPI, audit: Audit, failure: str) -> None:

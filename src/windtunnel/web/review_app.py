@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 
 from windtunnel import api
 from windtunnel.web import review_models as models
-from windtunnel.web.errors import add_errors, client_address
+from windtunnel.web.errors import ERRORS, add_errors, client_address
 from windtunnel.web.media import image_response, media_out
 from windtunnel.web.owner_routes import owner_routes
 from windtunnel.web.responses import events_out, practice_score
@@ -41,7 +41,9 @@ def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False
         secure: whether it is reached through HTTPS only.
     """
     audit = Audit(review.audit_file)
-    app = FastAPI(title="windtunnel review", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="windtunnel review", docs_url=None, redoc_url=None, openapi_url=None, responses=ERRORS
+    )
     signed_in = SignedIn(review, audit, Rate(PER_SECOND, BURST))
     app.state.signed_in = signed_in
     _add_errors(app, audit)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, 
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from windtunnel import api
-from windtunnel.web.errors import add_errors, client_address
+from windtunnel.web.errors import ERRORS, add_errors, client_address
 from windtunnel.web.review_models import TokenIn
 from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import page, static_router
@@ -106,7 +106,7 @@ def runs_app(
     """
     audit = Audit(audit_file)
     access = Access(token, audit, Rate(PER_SECOND, BURST))
-    app = FastAPI(title="windtunnel runs", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(title="windtunnel runs", docs_url=None, redoc_url=None, openapi_url=None, responses=ERRORS)
     _add_errors(app, audit)
     _add_session(app, access, audit, secure=secure)
     app.include_router(_pages(access))
