@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, update
 
+from tests.postgres_server import postgres_server
 from windtunnel.review import queues, tables
 from windtunnel.review.records import MediaFile, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.review import Review, open_review
@@ -147,3 +148,18 @@ def test_the_next_item_needs_few_statements_near_the_end(
     for start in range(0, 80, 40):
         judge(review, cid, offered(review, cid, start, 40))
     assert needed(dan, 0, 10) < 25  # other people have
+
+
+def test_postgresql_takes_over_leases_and_rebuilds_too(tmp_path: Path) -> None:
+    with postgres_server() as url, open_review(tmp_path, url, create=True) as review:
+        create(review, 6, overlap=1)
+        ann, bob = people(review, "Ann", "Bob")
+        of_ann = offered(review, ann)
+        of_bob = offered(review, bob)
+        assert of_bob == of_ann[:2:-1]
+        judge(review, bob, of_bob)
+        assert not review.rebuild().changed
+        damage = update(tables.items).values(verdicts=0, outcome="open")
+        review._database.write(lambda connection: connection.execute(damage))
+        assert review.rebuild().outcomes == 3
+        assert review.finished(review.task(TASK)) == 3
