@@ -16,6 +16,7 @@ from tests.e2e.test_curate_filter import CLASSES, TOML, audit
 from tests.onnx_models import write_colour_model
 from windtunnel import UserError, api
 from windtunnel.curate import ood
+from windtunnel.curate.project import Project
 
 # An extract of WordNet's nouns: parent and child. A dog is a canine and a domestic animal.
 IS_A = """
