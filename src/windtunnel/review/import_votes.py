@@ -7,6 +7,7 @@ verdicts meanwhile. An import that is interrupted is completed by repeating it.
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ from windtunnel.review.tables import people as people_table
 from windtunnel.review.tasks import Task, read_item
 from windtunnel.review.verdict_tables import VerdictRow, lookup
 
-# Rows that are stored in one transaction.
-PART = 200
+# Seconds of one transaction; people who save their verdicts meanwhile wait for as long.
+PART_SECONDS = 0.2
 # The reviewer of rows that name none.
 UNNAMED = "earlier review"
 # The namespace of the ids of imported events: the same row has the same id, and is stored once.
@@ -72,8 +73,9 @@ class VoteTable:
 
 @dataclass(frozen=True)
 class ImportedPart:
-    """How many votes of a part are new, and how many are left out because of later ones."""
+    """How many votes of a part are handled, new, and left out because of later ones."""
 
+    votes: int
     added: int
     outdated: int
 
@@ -102,31 +104,36 @@ def read_votes(connection: Connection, task: Task, rows: Sequence[VerdictRow]) -
             names.add(name)
         item = by_key[find(row).key]
         verdict = row.verdict(task.kind, item.labels, task.class_names)
-        time = _time(row)
+        when = _time(row)
         number = occurrences[item.code, name]
         occurrences[item.code, name] += 1
-        facts = (task.name, item.code, name, sorted(verdict.items()), time, number)
+        facts = (task.name, item.code, name, sorted(verdict.items()), when, number)
         event = NewEvent(
-            str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", time, verdict
+            str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", when, verdict
         )
         votes.append(TableVote(item, name, event, row.where))
     return VoteTable(tuple(votes), tuple(sorted(names)))
 
 
 def import_part(
-    connection: Connection, tasks: Mapping[str, Task], task: Task, votes: Sequence[TableVote]
+    connection: Connection, tasks: Mapping[str, Task], task: Task, votes: Sequence[TableVote], begin: int
 ) -> ImportedPart:
-    """Store checked votes; those that are stored already are not stored again.
+    """Store the next checked votes, for `PART_SECONDS`; those that are stored already are not stored again.
 
     Args:
         connection: of a write.
         tasks: all tasks by name.
         task: the task whose items were judged.
         votes: a later one of the same person on the same item replaces the earlier.
+        begin: the first one to store.
     """
     named: dict[str, Person] = {}
     added = outdated = 0
-    for vote in votes:
+    end = time.monotonic() + PART_SECONDS
+    handled = 0
+    while begin + handled < len(votes) and (not handled or time.monotonic() < end):
+        vote = votes[begin + handled]
+        handled += 1
         person = named.get(vote.person) or _person(connection, vote.person)
         named[vote.person] = person
         earlier = _events(connection, vote.item, person)
@@ -141,7 +148,7 @@ def import_part(
         for reason in appended.refused.values():
             raise UserError(f"{vote.where}: {reason}")
         added += 1
-    return ImportedPart(added, outdated)
+    return ImportedPart(handled, added, outdated)
 
 
 def _of_task(task: Task, rows: Sequence[VerdictRow]) -> Sequence[VerdictRow]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Progress, silent
 from windtunnel.review import agreement, events, people, practice, progress, queues, votes
 from windtunnel.review.database import AUDIT_FILE, Database, open_database
-from windtunnel.review.import_votes import PART, ImportedVotes, import_part, read_votes
+from windtunnel.review.import_votes import ImportedPart, ImportedVotes, import_part, read_votes
 from windtunnel.review.rebuild import Rebuilt, item_parts, rebuild_part
 from windtunnel.review.records import EXAMPLE, Item, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.tables import events as events_table
@@ -240,13 +240,17 @@ class Review:
         with self._database.reading() as connection:
             table = read_votes(connection, task, rows)
         imported = ImportedVotes(len(rows), 0, table.people, 0, len(rows) - len(table.votes))
-        parts = [table.votes[begin : begin + PART] for begin in range(0, len(table.votes), PART)]
-        operations = (partial(import_part, tasks=known, task=task, votes=part) for part in parts)
-        for part, done in zip(parts, self._database.write_parts(operations), strict=True):
-            imported = replace(
-                imported, added=imported.added + done.added, outdated=imported.outdated + done.outdated
-            )
-            progress(len(part), len(table.votes))
+        handled = 0
+
+        def operations() -> Iterator[Callable[[Connection], ImportedPart]]:
+            while handled < len(table.votes):
+                yield partial(import_part, tasks=known, task=task, votes=table.votes, begin=handled)
+
+        for part in self._database.write_parts(operations()):
+            handled += part.votes
+            added, outdated = imported.added + part.added, imported.outdated + part.outdated
+            imported = replace(imported, added=added, outdated=outdated)
+            progress(part.votes, len(table.votes))
         return imported
 
     def rebuild(self, progress: Progress = silent) -> Rebuilt:
