@@ -302,6 +302,17 @@ class Project(RecipeFolder):
         audits = {file.stem for file in (self.folder / AUDIT_FOLDER).glob("*.parquet")}
         return sorted(started | (audits - set(self.audits())))
 
+    def refuse_unfinished(self, steps: Sequence[str]) -> None:
+        """Refuse a project in which one of these steps was started and not finished."""
+        for step in self.unfinished():
+            if step in steps:
+                audit = [] if step in self.audits() else [self.folder / AUDIT_FOLDER / f"{step}.parquet"]
+                left = [file for file in (self.folder / STARTED_FOLDER / step, *audit) if file.exists()]
+                raise UserError(
+                    f"windtunnel curate {step} was started in {self.folder} and not finished; repeat that "
+                    f"command, or remove {' and '.join(map(str, left))} to go on without it."
+                )
+
     def _step_file(self, step: str) -> Path:
         return self.folder / STEPS_FOLDER / f"{step}.json"
 
