@@ -56,8 +56,8 @@ def candidate_audit(project: Project, text: str) -> list[tuple[str, str]]:
     if lines:
         return lines
     raise UserError(
-        f"'{text}' is no id, URL, file, video or frame set of {project.folder}; give an id from its audit, the "
-        "URL or file of a row, 'row N', or SET#INDEX for a frame."
+        f"'{text}' is no id, URL, file, video or frame set of {project.folder}; give an id from its audit, "
+        "the URL or file of a row, 'row N', or SET#INDEX for a frame."
     )
 
 
@@ -107,8 +107,8 @@ def _named_rows(project: Project, text: str) -> list[Candidate]:
     names = list(dict.fromkeys(row.url for row in ending))
     if len(names) > 1:
         raise UserError(
-            f"'{text}' is the end of several URLs or files of {project.folder}: {listed(names, 3)}; give more "
-            "of one."
+            f"'{text}' is the end of several URLs or files of {project.folder}: {listed(names, 3)}; give "
+            "more of one."
         )
     return ending
 
