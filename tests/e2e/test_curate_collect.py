@@ -387,6 +387,22 @@ def test_a_folder_and_an_array_are_collected_and_shown(tmp_path: Path, windtunne
     assert "ok 5" in windtunnel_command("curate", "status", tmp_path / "p").stdout
 
 
+def test_files_of_the_same_names_in_two_folders_are_different_candidates(tmp_path: Path) -> None:
+    from windtunnel import api
+
+    for shade, place in enumerate(("a", "b")):
+        for number, name in enumerate(("cat", "dog")):
+            (tmp_path / place / "images" / name).mkdir(parents=True)
+            image = jpeg((shade * 90, number * 90, 0))
+            (tmp_path / place / "images" / name / "0.jpg").write_bytes(image)
+        rows = [{"file": f"images/{name}/0.jpg", "tag": name} for name in ("cat", "dog")]
+        source = table(tmp_path / place / "t.csv", rows)
+        api.collect_candidates(tmp_path / place / "images", tmp_path / "folders")
+        api.collect_candidates(source, tmp_path / "tables")
+    for project in ("folders", "tables"):
+        assert api.project_status(tmp_path / project).candidates == {"ok": 4}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

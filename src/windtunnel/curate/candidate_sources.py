@@ -52,16 +52,21 @@ class CandidateSource:
         name: the table or dataset.
         wanted: what is to be collected, in order.
         read: returns the bytes of a candidate that is no URL; raises `ImageError`.
+        location: the folder or dataset that files are relative to.
     """
 
     name: str
     wanted: tuple[Wanted, ...]
     read: Callable[[Wanted], bytes]
+    location: str
 
     @property
     def batch(self) -> str:
-        """The name of the batch: digest of all rows as they were given."""
-        rows = []
+        """The name of the batch: digest of all rows as they were given, and of the place of files.
+
+        Files of the same names in two folders are different candidates.
+        """
+        rows = [[self.location]] if any(row.path for row in self.wanted) else []
         for row in self.wanted:
             cells = [row.url, row.path, row.tag, row.label, row.licence, row.source]
             rows.append([*cells, row.problem] if row.problem else cells)
@@ -145,7 +150,7 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
             raise OutsideFolder
         return read_file(path)
 
-    return CandidateSource(str(file), tuple(wanted), read)
+    return CandidateSource(str(file), tuple(wanted), read, str(folder))
 
 
 def _problem(line: CsvLine, header: Sequence[str], cells: Mapping[str, str]) -> str:
@@ -178,7 +183,8 @@ def _dataset(source: str, options: CollectOptions) -> CandidateSource:
         content: bytes | Image = dataset.read(samples[row.path])
         return content if isinstance(content, bytes) else png.function(content)
 
-    return CandidateSource(source, wanted, read)
+    location = str(Path(source).resolve()) if Path(source).exists() else source
+    return CandidateSource(source, wanted, read, location)
 
 
 @dataclass(frozen=True)
