@@ -558,6 +558,8 @@ def test_the_latest_collection_of_an_image_decides_its_label(
     shown = windtunnel_command("curate", "status", tmp_path / "p")
     assert "1 image given with several labels" in shown.stdout
     assert kept.reason in windtunnel_command("curate", "show", tmp_path / "p", kept.id).stdout
+    others = [row.reason for row in Project(tmp_path / "p").candidates() if row.row == 0 and row != kept]
+    assert others == ["same content as row 1 of emu.csv, whose label is 'emu'"] * 3
     # The same table again is the latest collection again.
     done = windtunnel_command("curate", "collect", sources["fox"], "--project", "p").stdout
     assert "1 image: label changed from 'emu' to 'fox'" in done

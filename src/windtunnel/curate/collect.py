@@ -54,7 +54,8 @@ class Collected(FinishedStep[CollectRecipe, CollectSummary]):
         label_changes: how many stored images have another label than before, by both labels.
         label_conflicts: images of the batch that different sources, or rows of one, give different labels.
         restored: stored images that were damaged or missing, and are stored again.
-        not_restored: those whose source has no such image any more; their rows are kept.
+        not_restored: those whose source has not the same content any more. Their rows are kept, except where
+            the source has another image now.
     """
 
     label_changes: Mapping[tuple[str, str], int]

@@ -54,7 +54,10 @@ def duplicates_marked(rows: Sequence[Candidate], sources: Mapping[str, str] | No
         content: list(dict.fromkeys(label for _, of_source in of_content.values() for label in of_source))
         for content, of_content in given.items()
     }
-    return [_marked(row, holders[row.id], labels.get(row.id, ())) if row.id else row for row in rows]
+    return [
+        _marked(row, holders[row.id], labels.get(row.id, ()), sources or {}) if row.id else row
+        for row in rows
+    ]
 
 
 def stored_labels(rows: Sequence[Candidate]) -> dict[str, str]:
@@ -69,10 +72,13 @@ def _decides(row: Candidate, earlier: Candidate) -> bool:
     return bool(row.label) or not earlier.label
 
 
-def _marked(row: Candidate, holder: Candidate, labels: Sequence[str]) -> Candidate:
+def _marked(
+    row: Candidate, holder: Candidate, labels: Sequence[str], sources: Mapping[str, str]
+) -> Candidate:
     if row is holder:
         others = ", ".join(f"'{label}'" for label in labels if label != row.label)
         return replace(row, status="ok", reason=f"label conflict: also given as {others}" if others else "")
-    place = f"row {holder.row + 1}" + ("" if holder.batch == row.batch else f" of batch {holder.batch}")
+    source = "" if holder.batch == row.batch else f" of {sources.get(holder.batch, holder.batch)}"
+    place = f"row {holder.row + 1}{source}"
     other = "" if holder.label == row.label else f", whose label is '{holder.label}'"
     return replace(row, status="duplicate", reason=f"same content as {place}{other}")
