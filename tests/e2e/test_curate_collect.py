@@ -658,16 +658,16 @@ def test_a_file_in_another_class_folder_has_its_new_label(
 
 
 def test_a_project_without_stored_order_opens_and_is_corrected(tmp_path: Path) -> None:
-    """Projects before the order was stored have no file of batches."""
+    """In projects without a file of batches the first batch by name decided labels, and still does."""
     from windtunnel import api
-    from windtunnel.curate.project import Project
 
     (tmp_path / "0.jpg").write_bytes(jpeg((9, 0, 0)))
     source = tmp_path / "t.csv"
     for name in ("cat", "fox"):
         api.collect_candidates(table(source, [{"file": "0.jpg", "tag": name}]), tmp_path / "p")
     (tmp_path / "p" / "batches.json").unlink()
-    assert len(Project(tmp_path / "p").stored_candidates()) == 1
+    first = min((tmp_path / "p" / "candidates").glob("*.parquet"))
+    assert labels(tmp_path / "p") == [(pq.read_table(first)["label"][0].as_py(), "")]
     for name in ("owl", "cat", "fox", "cat"):
         api.collect_candidates(table(source, [{"file": "0.jpg", "tag": name}]), tmp_path / "p")
         assert labels(tmp_path / "p") == [(name, "")]

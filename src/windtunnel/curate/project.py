@@ -160,10 +160,14 @@ class Project(RecipeFolder):
         return self.folder / CANDIDATES_FOLDER / f"{batch}.parquet"
 
     def batches(self) -> list[CollectedBatch]:
-        """The batches in the order of collection; those of projects without stored order first, by name."""
+        """The batches in the order of collection.
+
+        Those of projects without stored order are first, by name and backwards: in such projects the first by
+        name decided labels, and still does.
+        """
         stored = {file.stem for file in (self.folder / CANDIDATES_FOLDER).glob("*.parquet")}
         listed = [batch for batch in self._listed_batches() if batch.batch in stored]
-        others = sorted(stored - {batch.batch for batch in listed})
+        others = sorted(stored - {batch.batch for batch in listed}, reverse=True)
         return [*(CollectedBatch(batch, self._source_of(batch)) for batch in others), *listed]
 
     def _listed_batches(self) -> tuple[CollectedBatch, ...]:
