@@ -10,7 +10,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,14 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from windtunnel.review.records import ClassName, MediaFile, NewItem, TaskRecipe
-from windtunnel.review.review import TASKS_SECONDS, open_review
+from windtunnel.review.review import open_review
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2)</script>"
+# Time limit for one step of a page, on a busy machine.
+PATIENCE_MS = 90_000
+READY = "() => document.querySelector('#desk:not([aria-busy])')"
+LOADED = "() => [...document.querySelectorAll('#stage img')].every((image) => image.complete)"
 
 SERVE = """
 import sys
@@ -45,17 +53,23 @@ class ReviewServer:
             self.port = int(free.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
+        self._cookies = CookieJar()
+        self._client = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._cookies))
 
     def start(self) -> None:
         """Start the process and wait until it answers."""
         self._process = subprocess.Popen([sys.executable, "-c", SERVE, str(self.folder), str(self.port)])
-        for _ in range(300):
+        self._wait_for(f"{self.address}/join")
+
+    def _wait_for(self, url: str) -> None:
+        """Wait until the server has a page."""
+        for _ in range(600):
             try:
-                urllib.request.urlopen(f"{self.address}/join", timeout=5).close()
+                self._client.open(url, timeout=30).close()
                 return
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.1)
-        raise AssertionError("the review server does not start")
+        raise AssertionError(f"the review server does not serve {url}")
 
     def kill(self) -> None:
         """End the process at once, as a power cut would."""
@@ -69,12 +83,22 @@ class ReviewServer:
         self.review.close()
 
     def add_task(self, kind: str, items: Sequence[NewItem], **settings: Any) -> str:
-        """Create a task; returns its name once the server knows it too, which takes a second at most."""
+        """Create a task; returns its name once the server knows it too."""
         name = f"{kind}-{secrets.token_hex(4)}"
         recipe = TaskRecipe(**{"title": f"Task {name}", "source": "tests", "check_every": 0, **settings})
         self.review.create_task(name, kind, recipe, items)
-        time.sleep(TASKS_SECONDS)
+        self._sign_in()
+        self._wait_for(f"{self.address}/api/tasks/{name}")
         return name
+
+    def _sign_in(self) -> None:
+        """Sign in as somebody who only asks for tasks."""
+        if not self._cookies:
+            _, token = self.review.add_person(f"Nobody {secrets.token_hex(4)}", "reviewer")
+            headers = {"Content-Type": "application/json", "Origin": self.address}
+            body = json.dumps({"token": token}).encode()
+            asked = urllib.request.Request(f"{self.address}/api/session", body, headers)
+            self._client.open(asked, timeout=30).close()
 
     def add_person(self, name: str, role: str = "reviewer") -> str:
         """Add a person with this name and a number; returns the link."""
@@ -110,6 +134,18 @@ class ReviewServer:
         ]
 
 
+def practice_items(server: ReviewServer) -> list[NewItem]:
+    """A pair that is similar and one that is not."""
+    right = {"label": "right", "similar": "yes"}
+    moved = {"label": "right", "similar": "no", "reason": "motion"}
+    return [
+        NewItem("same", (server.image("anchor", 900), server.image("frame", 900)), ("dog",),
+                role="practice", answer=right, explanation="Nothing moves."),
+        NewItem("moved", (server.image("anchor", 901), server.image("frame", 901, 90)), ("dog",),
+                role="practice", answer=moved, explanation="It moves by half of the image."),
+    ]  # fmt: skip
+
+
 def many_classes(count: int) -> tuple[ClassName, ...]:
     """Classes with names like WordNet ids, and words."""
     words = ("terrier", "beetle", "lizard", "vase", "truck")
@@ -122,6 +158,7 @@ class Person:
     def __init__(self, browser: Browser, server: ReviewServer, link: str, **options: Any) -> None:
         self.server, self.link = server, link
         self.context: BrowserContext = browser.new_context(**options)
+        self.context.set_default_timeout(PATIENCE_MS)
         self.wrong: list[str] = []
         self.page = self.open_page()
         self.page.goto(link)
@@ -150,14 +187,22 @@ class Person:
         self.page.goto(f"{self.server.address}/tasks/{task}")
         if instructions:
             self.page.click("#close-instructions")
-        self.page.wait_for_selector("#desk:not([aria-busy])")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the page shows an item or the end; images may still be loading."""
+        self.page.wait_for_function(READY)
+
+    def reload(self) -> None:
+        """Load the page again."""
+        self.page.reload()
+        self.ready()
 
     def press(self, *keys: str) -> None:
-        """Press keys one after another, each when the images are on the screen."""
+        """Press keys one after another, each when the item and its images are on the screen."""
         for key in keys:
-            self.page.wait_for_function(
-                "() => [...document.querySelectorAll('#stage img')].every((image) => image.complete)"
-            )
+            self.ready()
+            self.page.wait_for_function(LOADED)
             self.page.keyboard.press(key)
 
     def text(self, selector: str) -> str:
@@ -185,6 +230,9 @@ class Person:
         answer = self.context.request.get(f"{self.server.address}{path}")
         assert answer.ok, answer.text()
         return json.loads(answer.text())
+
+
+Join = Callable[..., Person]
 
 
 def serious_findings(page: Page) -> list[str]:

@@ -83,9 +83,11 @@ function downloads(task) {
 async function section(task) {
   const path = `/api/owner/tasks/${encodeURIComponent(task.task)}`;
   const [progress, agreed] = await Promise.all([get(`${path}/progress`), get(`${path}/agreement`)]);
+  const secondPass = (title, kind) => element("a", {class: `button ${kind}`, href: `/owner/${encodeURIComponent(task.task)}/second-pass`}, title);
   const conflicts = progress.conflicts
-    ? element("a", {class: "button main", href: `/owner/${encodeURIComponent(task.task)}/second-pass`}, `Second pass: ${count(progress.conflicts)} to decide`)
-    : element("p", {class: "soft"}, progress.resolved ? "Every conflict is decided." : "There are no conflicts.");
+    ? secondPass(`Second pass: ${count(progress.conflicts)} to decide`, "main")
+    : [element("p", {class: "soft"}, progress.resolved ? "Every conflict is decided." : "There are no conflicts."),
+      progress.resolved ? secondPass("Change decisions", "") : null].filter(Boolean);
   return element("section", {id: `task-${task.task}`, "aria-labelledby": `title-${task.task}`},
     element("h2", {id: `title-${task.task}`}, progress.title),
     element("p", {class: "soft"}, `${progress.kind}, ${progress.overlap} people for each item`),

@@ -4,7 +4,8 @@ import {newEvent} from "./outbox.js";
 import {Panel} from "./panel.js";
 import {Preloader} from "./queue.js";
 import {get, Unreachable} from "./requests.js";
-import {describe} from "./verdict_text.js";
+import {refusesOtherPerson} from "./save_state.js";
+import {describe, whyNotJudged} from "./verdict_text.js";
 
 const RETRY_MS = 1500;
 
@@ -50,9 +51,9 @@ export async function practise(task, page) {
 }
 
 class Round {
-  constructor(task, queue, path, {outbox, keys, view, general}) {
-    Object.assign(this, {task, queue, path, outbox, keys, view, place: 0, since: 0, answering: false});
-    this.panel = new Panel(byId("panel"), task, (verdict) => this.decide(verdict));
+  constructor(task, queue, path, {outbox, drafts, keys, view, general}) {
+    Object.assign(this, {task, queue, path, outbox, drafts, keys, view, place: 0, since: 0, answering: false});
+    this.panel = new Panel(byId("panel"), task, drafts, (verdict) => this.decide(verdict));
     this.general = general;
   }
 
@@ -72,7 +73,6 @@ class Round {
   async run() {
     for (;;) {
       this.given = new Map();
-      this.panel.drafts.clear();
       const wrong = [...this.queue.items.values()].filter((item) => item.correct !== true);
       for (const item of wrong) await this.ask(item.place);
       const {score} = await this.load();
@@ -104,14 +104,21 @@ class Round {
   }
 
   async decide(verdict) {
-    if (this.answering || this.feedback) return;
+    if (this.answering || this.feedback || refusesOtherPerson(this.outbox)) return;
     this.answering = true;
+    byId("failure").hidden = true;
     try {
       await this.view.whenReady();
+      const reason = whyNotJudged(this.view, verdict, this.task);
+      if (reason) {
+        fails(reason);
+        announce(reason);
+        return;
+      }
       const {item} = this;
       const seconds = (performance.now() - this.since) / 1000;
       const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
-      await this.outbox.add(event);
+      await this.outbox.add(event, {drafts: this.drafts.remove(item.item)});
       await this.acknowledged(item.item);
       if (this.outbox.refusals.some((refused) => refused.event === event.event)) return; // the notice says why
       this.given.set(item.item, verdict);

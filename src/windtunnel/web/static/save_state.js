@@ -2,6 +2,7 @@
 import {announce, byId, counted, element, fill} from "./dom.js";
 
 const TEXTS = {
+  starting: () => "Connecting…",
   saved: () => "All saved",
   saving: () => "Saving…",
   waiting: (outbox) => `${counted(outbox.waiting, "verdict")} waiting for the server`,
@@ -30,6 +31,13 @@ export function showSaveState(outbox) {
   };
   outbox.addEventListener("state", show);
   show();
+}
+
+/** Whether nothing can be judged here because somebody else signed in; if so, say it. */
+export function refusesOtherPerson(outbox) {
+  const refuses = outbox.state === "other-person";
+  if (refuses) announce("Somebody else signed in in this browser. Open your personal link again.");
+  return refuses;
 }
 
 function showNotice(outbox) {

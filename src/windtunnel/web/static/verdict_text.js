@@ -6,8 +6,15 @@ export function matches(choice, verdict) {
     ([name, value]) => JSON.stringify(verdict[name]) === JSON.stringify(value));
 }
 
-/** Whether two verdicts are equal, in whatever order their parts are. */
-export const same = (one, other) => JSON.stringify(Object.entries(one ?? {}).sort()) === JSON.stringify(Object.entries(other ?? {}).sort());
+/** The parts of a verdict that say something, in a fixed order: the server adds empty ones that a page omits. */
+const parts = (verdict) => JSON.stringify(Object.entries(verdict).filter(([, value]) => (Array.isArray(value) ? value.length : value)).sort());
+
+/** Whether two verdicts are equal; null is no verdict. */
+export const same = (one, other) => Boolean(one) === Boolean(other) && (!one || parts(one) === parts(other));
+
+/** Why a verdict cannot be given in a view, or "": images that cannot be loaded are not judged. */
+export const whyNotJudged = (view, verdict, task) => (view.failed && !isUnsure(verdict, task)
+  ? "The image cannot be loaded, so only “unsure” is possible. Reload the page to try again." : "");
 
 /** Whether a verdict says that the person cannot tell; in every task this is the choice with the key U. */
 export const isUnsure = (verdict, task) => task.choices.some((choice) => choice.key === "u" && matches(choice, verdict));

@@ -3,7 +3,8 @@ import {announce, byId, count, counted, element, fill} from "./dom.js";
 import {GridView} from "./grid_view.js";
 import {ImageView} from "./image_view.js";
 import {Panel} from "./panel.js";
-import {describe, isUnsure} from "./verdict_text.js";
+import {refusesOtherPerson} from "./save_state.js";
+import {describe, whyNotJudged} from "./verdict_text.js";
 
 const AUTO_ADVANCE = "auto-advance";
 
@@ -91,10 +92,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
       announce("There is no item here.");
       return;
     }
-    if (desk.outbox.state === "other-person") {
-      announce("Somebody else signed in in this browser. Open your personal link again.");
-      return;
-    }
+    if (refusesOtherPerson(desk.outbox)) return;
     decisions += 1;
     const own = decisions;
     if (!view.ready) {
@@ -107,17 +105,17 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
       }
       if (own !== decisions) return;
     }
-    if (view.failed && !isUnsure(verdict, task)) {
-      warn("The image cannot be loaded, so only “unsure” is possible. Go on and come back to try again.");
+    const reason = whyNotJudged(view, verdict, task);
+    if (reason) {
+      warn(reason);
       return;
     }
-    desk.decide(verdict);
-    announce(`${describe(verdict, task)}, kept`);
-    if (box.checked && !stay) await desk.step(1);
-    else await desk.go(desk.place);
+    announce(describe(verdict, task));
+    await desk.decide(verdict, {stay: stay || !box.checked});
   }
 
   async function travel(action) {
+    if (refusesOtherPerson(desk.outbox)) return;
     const step = await desk[action]();
     if (step) announce(`${action === "undo" ? "Undone" : "Redone"}: ${describe(step.after, task)}`);
     else announce(`Nothing to ${action}.`);
@@ -125,9 +123,10 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
 
   const undo = () => travel("undo");
   const redo = () => travel("redo");
-  const panel = new Panel(byId("panel"), task, decide);
+  const panel = new Panel(byId("panel"), task, desk.drafts, decide);
   desk.outbox.addEventListener("state", () => showLost(desk));
   desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
+  desk.addEventListener("moving", () => byId("desk").setAttribute("aria-busy", "true"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
     byId("desk").hidden = false;
