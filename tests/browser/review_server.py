@@ -29,6 +29,13 @@ PATIENCE_MS = 90_000
 READY = "() => document.querySelector('#desk:not([aria-busy])')"
 LOADED = "() => [...document.querySelectorAll('#stage img')].every((image) => image.complete)"
 
+# Controls with less than 44 pixels; a check box has the size of its label.
+SMALL_TARGETS = """() => [...document.querySelectorAll('button, a, input, select, textarea, summary')]
+  .filter((control) => control.checkVisibility() && !control.closest('.skip, svg'))
+  .map((control) => [control, (control.type === 'checkbox' ? control.closest('label') : control).getBoundingClientRect()])
+  .filter(([, box]) => box.width < 43.5 || box.height < 43.5)
+  .map(([control, box]) => `${control.outerHTML.slice(0, 200)}: ${box.width} x ${box.height}`)"""
+
 SERVE = """
 import sys
 from pathlib import Path
@@ -246,3 +253,9 @@ def serious_findings(page: Page) -> list[str]:
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
+
+
+def small_targets(page: Page) -> list[str]:
+    """Controls of a page that are too small for a finger."""
+    found: list[str] = page.evaluate(SMALL_TARGETS)
+    return found

@@ -39,14 +39,14 @@ def test_a_note_and_classes_that_are_not_decided_yet_stay_with_their_item(
     ada.page.keyboard.type("half a thought")
     ada.press("Enter")
     ada.page.click(".chips button")
-    ada.expect("#panel", "No label yet")
+    ada.expect("#panel", "No class chosen yet")
     ada.page.evaluate("document.activeElement.blur()")
     ada.press("ArrowRight")
     ada.expect("#place", "2")
-    assert ada.page.input_value("#note") == "" and "No label yet" not in ada.text("#panel")
+    assert ada.page.input_value("#note") == "" and "No class chosen yet" not in ada.text("#panel")
     ada.press("ArrowLeft")
     ada.expect("#place", "1")
-    assert ada.page.input_value("#note") == "half a thought" and "No label yet" in ada.text("#panel")
+    assert ada.page.input_value("#note") == "half a thought" and "No class chosen yet" in ada.text("#panel")
 
 
 def test_a_note_and_classes_survive_a_reload_until_the_verdict(server: ReviewServer, join: Join) -> None:

@@ -16,6 +16,7 @@ from tests.browser.review_server import (
     many_classes,
     practice_items,
     serious_findings,
+    small_targets,
 )
 
 
@@ -93,6 +94,8 @@ def test_pages_are_accessible_and_fit_the_screen(
 
     def check(person: Person) -> None:
         findings.extend(serious_findings(person.page))
+        if options.get("has_touch"):
+            findings.extend(small_targets(person.page))
         assert person.page.evaluate(fits), person.page.url
 
     ada.page.wait_for_selector("ul.tasks h2")
@@ -105,6 +108,15 @@ def test_pages_are_accessible_and_fit_the_screen(
         ada.ready()
         check(ada)
     ada.press("?")
+    check(ada)
+    assert ada.page.evaluate("document.querySelector('#help').scrollTop") == 0
+    ada.page.click("#close-help")
+    ada.page.click("[data-key=u]")
+    ada.expect("#progress", "1 of 4 judged")
+    ada.page.click("[data-key=u]")
+    ada.page.click("[data-key=u]")
+    ada.page.click("[data-key=u]")
+    ada.page.wait_for_selector("#end:not([hidden])")
     check(ada)
     olga = join("Olga", "owner", **options)
     olga.page.wait_for_selector("#tasks section")

@@ -32,7 +32,14 @@ def test_the_help_lists_every_key_and_single_keys_can_be_switched_off(
     ada.work_on(task)
     ada.press("?")
     listed = ada.text("#help")
-    for words in ("Similar, label right", "Bad anchor", "Undo", "Flip", "Next, without deciding", "note"):
+    for words in (
+        "Similar, label right",
+        "Bad anchor",
+        "Undo",
+        "Flip",
+        "Next item, without a verdict",
+        "note",
+    ):
         assert words in listed
     ada.page.uncheck("#single-keys")
     ada.press("Escape", "s")
@@ -138,7 +145,7 @@ def test_a_verdict_on_an_image_that_is_left_before_it_is_loaded_is_named(
     ada.expect("#place", "2")
     for route in list(held):
         route.continue_()
-    ada.expect("#failure", "the image of 1")
+    ada.expect("#failure", "Item 1 has no new verdict")
     ada.expect("#progress", "0 of 3 judged")
 
 

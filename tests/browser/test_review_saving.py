@@ -120,13 +120,13 @@ def test_a_verdict_that_the_browser_cannot_store_is_taken_back_and_named(
         }"""
     )
     ada.press("m")
-    ada.expect("#save-state", "1 verdict not stored")
+    ada.expect("#save-state", "1 verdict not saved")
     ada.expect("#lost", "The disk is full.")
     ada.expect("#progress", "1 of 4 judged")
     ada.page.evaluate("IDBObjectStore.prototype.add = window.works; 0")
     ada.press("ArrowRight", "w")  # another verdict does not make it good
     ada.expect("#progress", "2 of 4 judged")
-    ada.expect("#save-state", "1 verdict not stored")
+    ada.expect("#save-state", "1 verdict not saved")
     ada.page.click("#lost button")
     ada.press("b")
     ada.saved()
@@ -151,7 +151,7 @@ def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer
     other.wait_for_selector("ul.tasks h2")
     ada.press("m")
     ada.expect("#notice", "Somebody else signed in")
-    ada.expect("#save-state", "1 verdict kept, not sent")
+    ada.expect("#save-state", "1 verdict saved in this browser, not sent")
     for key in ("w", "z", "y"):
         ada.page.evaluate("document.querySelector('#live').textContent = ''")
         ada.press(key)
@@ -160,7 +160,7 @@ def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer
     ada.page.evaluate("document.querySelector('#live').textContent = ''")
     ada.page.click("#undo")
     ada.expect("#live", "Somebody else signed in")
-    ada.expect("#save-state", "1 verdict kept, not sent")
+    ada.expect("#save-state", "1 verdict saved in this browser, not sent")
     assert ada.page.get_attribute("#notice a", "href") == "/join"
     assert ada.verdicts(task) == [None] * 4  # those of Ben, who is signed in
     other.goto(ada.link)

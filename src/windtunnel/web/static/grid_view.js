@@ -54,7 +54,7 @@ export class GridView {
     const tile = this.tiles.get(item.place);
     const verdict = desk.verdictOf(item);
     tile.dataset.verdict = verdict?.choice ?? "";
-    tile.querySelector(".verdict").textContent = verdict ? describe(verdict, this.task) : item.closed ? "Judged by others" : "";
+    tile.querySelector(".verdict").textContent = verdict ? describe(verdict, this.task) : item.closed ? "Judged by other reviewers" : "";
     const current = item.place === desk.place;
     tile.setAttribute("aria-current", String(current));
     tile.tabIndex = current ? 0 : -1;
@@ -95,8 +95,8 @@ export class GridView {
 
   actions() {
     return [
-      {keys: ["ArrowUp"], label: "The row above", run: () => this.desk.go(this.desk.place - this.columns), repeats: true},
-      {keys: ["ArrowDown"], label: "The row below", run: () => this.desk.go(Math.min(this.desk.place + this.columns, this.desk.queue.length - 1)), repeats: true},
+      {keys: ["ArrowUp"], label: "Row above", run: () => this.desk.go(this.desk.place - this.columns), repeats: true},
+      {keys: ["ArrowDown"], label: "Row below", run: () => this.desk.go(Math.min(this.desk.place + this.columns, this.desk.queue.length - 1)), repeats: true},
       {keys: ["e"], label: "Enlarge", run: () => this.enlarge()},
     ];
   }

@@ -39,7 +39,7 @@ export class Panel {
       this.root,
       element("h2", {}, task.question),
       item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.map((label, n) => [n ? ", " : "", this.named(label)]).flat())) : null,
-      item.closed && !this.given ? element("p", {class: "notice"}, "Others have judged this one meanwhile. It needs no verdict.") : null,
+      item.closed && !this.given ? element("p", {class: "notice"}, "Other reviewers have judged this item. It needs no verdict.") : null,
       this.above,
       this.multiple ? this.labels() : null,
       this.single || this.multiple ? this.search() : null,
@@ -84,11 +84,11 @@ export class Panel {
       choice.title, element("kbd", {class: "touchless"}, keyName(choice.key)),
     ));
     if (!group) return element("div", {class: "choice-list", role: "group", "aria-label": "Verdicts"}, buttons);
-    return element("fieldset", {}, element("legend", {}, group), element("div", {class: "choice-list two"}, buttons));
+    return element("fieldset", {}, element("legend", {}, group), element("div", {class: "choice-list parts"}, buttons));
   }
 
   labels() {
-    if (!this.draft.labels.length) return element("p", {class: "soft"}, "No label yet.");
+    if (!this.draft.labels.length) return element("p", {class: "soft"}, "No class chosen yet.");
     return element("ul", {class: "chips", "aria-label": "Labels"}, this.draft.labels.map((label) => element("li", {}, element(
       "button", {type: "button", onclick: () => this.removeLabel(label)},
       element("span", {class: "visually-hidden"}, "Remove "), this.named(label), element("span", {"aria-hidden": "true"}, "×")))));
@@ -219,7 +219,7 @@ export class Panel {
     return [
       ...this.task.choices.map((choice) => ({keys: [choice.key], label: choice.title, run: () => this.choose(choice)})),
       ...(this.confirms ? [{keys: ["Enter"], label: "Confirm", run: () => this.confirm()}] : []),
-      ...(this.single || this.multiple ? [{keys: ["/"], label: "Search a class", run: () => this.field.focus()}] : []),
+      ...(this.single || this.multiple ? [{keys: ["/"], label: "Search for a class", run: () => this.field.focus()}] : []),
       {keys: ["n"], label: "Write a note", run: () => this.root.querySelector("#note").focus()},
     ];
   }

@@ -14,7 +14,7 @@ function result(request) {
 /** Fails after a while: a page must not wait for a database that another page blocks. */
 function tooSlow() {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error("This browser's database does not answer. Close other tabs of the review.")), PATIENCE_MS);
+    setTimeout(() => reject(new Error("This browser's database does not respond. Close other tabs of the review.")), PATIENCE_MS);
   });
 }
 

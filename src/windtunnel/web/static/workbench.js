@@ -32,7 +32,7 @@ function showLost(desk) {
   byId("lost").hidden = !lost.size;
   fill(
     byId("lost"),
-    element("p", {}, `This browser could not store the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
+    element("p", {}, `This browser could not save the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
     element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to ${count(place + 1)}`))),
   );
 }
@@ -45,10 +45,10 @@ function showEnd(desk, refresh) {
     byId("end"),
     element("div", {class: "notice success end"},
       element("h2", {}, desk.queue.reason || "There is nothing more to judge."),
-      element("p", {}, `${count(desk.judged)} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
+      element("p", {}, `${counted(desk.judged, "item")} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
       element("div", {class: "actions"},
         element("button", {type: "button", id: "end-back", onclick: () => desk.step(-1)}, "← Back"),
-        element("button", {type: "button", onclick: refresh}, "Look for more"),
+        element("button", {type: "button", onclick: refresh}, "Check for more items"),
         element("a", {class: "button main", href: byId("home").getAttribute("href")}, byId("home").textContent))),
   );
   if (focused) byId("end-back").focus(); // the control that had the focus is hidden now
@@ -60,15 +60,15 @@ function advanceBox() {
   const box = element("input", {type: "checkbox", id: AUTO_ADVANCE});
   box.checked = localStorage.getItem(AUTO_ADVANCE) !== "off";
   box.addEventListener("change", () => localStorage.setItem(AUTO_ADVANCE, box.checked ? "on" : "off"));
-  return {box, label: element("p", {}, element("label", {}, box, " Go on after a verdict"))};
+  return {box, label: element("p", {}, element("label", {}, box, "Go to the next item after a verdict"))};
 }
 
 function moveActions(desk) {
   return [
-    {keys: ["ArrowRight"], label: "Next, without deciding", run: () => desk.step(1), repeats: true},
-    {keys: ["ArrowLeft"], label: "Back, without deciding", run: () => desk.step(-1), repeats: true},
-    {keys: ["End"], label: "First one without a verdict", run: () => desk.goToOpen()},
-    {keys: ["Home"], label: "The first one", run: () => desk.go(0)},
+    {keys: ["ArrowRight"], label: "Next item, without a verdict", run: () => desk.step(1), repeats: true},
+    {keys: ["ArrowLeft"], label: "Previous item, without a verdict", run: () => desk.step(-1), repeats: true},
+    {keys: ["End"], label: "First item without a verdict", run: () => desk.goToOpen()},
+    {keys: ["Home"], label: "First item", run: () => desk.go(0)},
   ];
 }
 
@@ -100,7 +100,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
       announce("The image is still loading.");
       await view.whenReady();
       if (desk.item !== item) {
-        warn(`You went on before the image of ${count(place + 1)} was loaded: it has no new verdict.`);
+        warn(`Item ${count(place + 1)} has no new verdict: you went on before its image was loaded.`);
         return;
       }
       if (own !== decisions) return;
@@ -125,7 +125,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   const redo = () => travel("redo");
   const panel = new Panel(byId("panel"), task, desk.drafts, decide);
   desk.outbox.addEventListener("state", () => showLost(desk));
-  desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
+  desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are saved. Trying again…"));
   desk.addEventListener("moving", () => byId("desk").setAttribute("aria-busy", "true"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
@@ -153,7 +153,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   keys.set("Verdicts", panel.actions);
   keys.set("Moving", moveActions(desk));
   keys.set("History", [
-    {keys: ["z", "Ctrl+z"], label: "Undo, as far back as you like", run: undo, repeats: true},
+    {keys: ["z", "Ctrl+z"], label: "Undo, any number of steps", run: undo, repeats: true},
     {keys: ["y", "Ctrl+y", "Ctrl+Shift+z"], label: "Redo", run: redo, repeats: true},
   ]);
   keys.set("View", view.actions());
