@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import windtunnel
-from tests.browser.review_server import Join, Person, ReviewServer
+from tests.browser.review_server import PATIENCE_MS, Join, Person, ReviewServer
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.suites.golden_digests import golden_image
 
@@ -38,6 +38,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     def call(path: Path, **options: object) -> Page:
         page = browser.new_page(**options)  # type: ignore[arg-type]
         opened.append(page)
+        page.set_default_timeout(PATIENCE_MS)
         page.on(
             "console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None
         )

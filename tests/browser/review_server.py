@@ -32,7 +32,8 @@ LOADED = "() => [...document.querySelectorAll('#stage img')].every((image) => im
 # Controls with less than 44 pixels; a check box has the size of its label.
 SMALL_TARGETS = """() => [...document.querySelectorAll('button, a, input, select, textarea, summary')]
   .filter((control) => control.checkVisibility() && !control.closest('.skip, svg'))
-  .map((control) => [control, (control.type === 'checkbox' ? control.closest('label') : control).getBoundingClientRect()])
+  .map((control) => [control, control.type === 'checkbox' ? control.closest('label') : control])
+  .map(([control, target]) => [control, target.getBoundingClientRect()])
   .filter(([, box]) => box.width < 43.5 || box.height < 43.5)
   .map(([control, box]) => `${control.outerHTML.slice(0, 200)}: ${box.width} x ${box.height}`)"""
 
@@ -211,6 +212,7 @@ class Person:
             self.ready()
             self.page.wait_for_function(LOADED)
             self.page.keyboard.press(key)
+        self.ready()
 
     def text(self, selector: str) -> str:
         """The text of an element."""

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.review_server import (
     HOSTILE,
+    PATIENCE_MS,
     PHONE,
     Join,
     Person,
@@ -24,6 +25,7 @@ def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(
     server: ReviewServer, browser: Browser
 ) -> None:
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(f"{server.address}/join#not-a-token")
     page.wait_for_selector("#failed:not([hidden])")
     assert "ask" in page.inner_text("#failed").lower()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from playwright.sync_api import Route
 
 from tests.browser.review_server import Join, ReviewServer
@@ -15,23 +13,23 @@ def test_the_count_is_right_when_the_verdicts_of_a_reload_arrive_late(
     task = server.add_task("pairs", server.pairs(6))
     ada = join()
     ada.work_on(task)
-
-    held: list[Route] = []
+    reachable = False
 
     def count_first(route: Route) -> None:
-        answer = route.fetch()  # without the verdicts that arrive right after it
-        held.pop().continue_()
-        time.sleep(1)
+        nonlocal reachable
+        answer = route.fetch()  # without the verdicts, which arrive before the page has this answer
+        reachable = True
+        while sum(person.judged for person in server.review.progress(server.review.task(task)).people) < 3:
+            ada.page.wait_for_timeout(50)
         route.fulfill(response=answer)
 
-    ada.page.route("**/api/events", lambda route: route.abort())
+    ada.page.route("**/api/events", lambda route: route.continue_() if reachable else route.abort())
     ada.press("s", "s", "m")
     ada.expect("#progress", "3 of 6 judged")
-    ada.page.unroute("**/api/events")
-    ada.page.route("**/api/events", lambda route: held.append(route), times=1)
+    ada.expect("#save-state", "3 verdicts waiting")
     ada.page.route(f"**/api/tasks/{task}", count_first, times=1)
     ada.page.on("dialog", lambda dialog: dialog.accept())
-    ada.page.reload()
+    ada.reload()
     ada.saved()
     ada.expect("#progress", "3 of 6 judged")
     assert ada.text("#place") == "4"
@@ -152,6 +150,7 @@ def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer
     ada.press("m")
     ada.expect("#notice", "Somebody else signed in")
     ada.expect("#save-state", "1 verdict saved in this browser, not sent")
+    ada.expect("#live", "not sent")  # announced after a while; nothing else is from here on
     for key in ("w", "z", "y"):
         ada.page.evaluate("document.querySelector('#live').textContent = ''")
         ada.press(key)

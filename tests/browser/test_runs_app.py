@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import windtunnel
-from tests.browser.review_server import serious_findings, small_targets
+from tests.browser.review_server import PATIENCE_MS, serious_findings, small_targets
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "color_scheme": "dark"}
 SERVE = [sys.executable, "-m", "windtunnel", "serve"]
@@ -51,6 +51,7 @@ def open_at(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
     def call(path: str, **options: Any) -> Page:
         context = browser.new_context(**options)
         contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
         context.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
         context.on("weberror", lambda error: wrong.append(str(error.error)))
         context.on("request", lambda asked: _outside(asked.url, address) and wrong.append(asked.url))
@@ -131,9 +132,8 @@ def test_names_of_equal_runs_are_readable_in_the_plot(open_at: Callable[..., Pag
     for options in ({}, PHONE):
         page = open_at("/scatter?x=top1_error+clean&y=mean_error", **options)
         page.wait_for_selector("#plot svg")
-        first, second = page.evaluate(
-            "[...document.querySelectorAll('#plot .name')].map((name) => name.getBoundingClientRect().toJSON())"
-        )
+        names = "[...document.querySelectorAll('#plot .name')]"
+        first, second = page.evaluate(f"{names}.map((name) => name.getBoundingClientRect().toJSON())")
         assert first["bottom"] <= second["top"] + 2 and first["height"] >= 12
 
 
@@ -198,6 +198,7 @@ def test_other_machines_need_the_link(runs: Path, browser: Browser) -> None:
         link = re.findall(r"http://\S+", server.stderr.readline())[0].replace("0.0.0.0", "127.0.0.1")
         start = link.partition("/join")[0]
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         assert page.request.get(f"{start}/api/runs").status == 401
         assert page.request.get(f"{start}/report?run=first").status == 401
         page.goto(f"{start}/")

@@ -4,6 +4,9 @@ import {describe} from "./verdict_text.js";
 
 export const PAGE = 24;
 
+/** The first place of the page that a place is on. */
+const pageOf = (place) => place - (place % PAGE);
+
 /** The classes of an item in words. */
 const named = ({labels, titles}) => labels.map((label) => titles[label]).join(", ");
 
@@ -25,9 +28,11 @@ export class GridView {
 
   async show(desk) {
     this.desk = desk;
-    const start = desk.place - (desk.place % PAGE);
-    await desk.queue.at(start);
-    await desk.queue.at(Math.min(start + PAGE - 1, Math.max(desk.queue.length - 1, 0)));
+    const start = pageOf(desk.place);
+    // Tiles that cannot be loaded now are added when the page is shown again.
+    await desk.queue.at(start).catch(() => null);
+    await desk.queue.at(Math.min(start + PAGE - 1, Math.max(desk.queue.length - 1, 0))).catch(() => null);
+    if (pageOf(desk.place) !== start) return; // the person went on meanwhile
     const items = desk.queue.loaded(start, PAGE);
     const shown = items.map(({item}) => item).join(" ");
     if (this.shown !== shown) {

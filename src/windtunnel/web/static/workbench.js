@@ -125,7 +125,10 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   const redo = () => travel("redo");
   const panel = new Panel(byId("panel"), task, desk.drafts, decide);
   desk.outbox.addEventListener("state", () => showLost(desk));
-  desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are saved. Trying again…"));
+  desk.addEventListener("unreachable", () => {
+    byId("desk").removeAttribute("aria-busy");
+    fails("The next items cannot be loaded. Your verdicts are saved. Trying again…");
+  });
   desk.addEventListener("moving", () => byId("desk").setAttribute("aria-busy", "true"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
