@@ -69,6 +69,20 @@ def test_a_note_is_typed_without_giving_verdicts_and_belongs_to_the_verdict(
     assert ada.text("#progress") == "1 of 3 judged"
 
 
+def test_a_changed_note_goes_with_the_verdict_that_is_clicked_next(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(3))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s", "ArrowLeft")
+    ada.expect("#place", "1")
+    ada.page.fill("#note", "the label is another one")
+    ada.page.click("[data-key=w]")
+    ada.expect("#place", "2")
+    ada.saved()
+    first = ada.verdicts(task)[0]
+    assert first and (first["label"], first["note"]) == ("wrong", "the label is another one")
+
+
 def test_one_key_shows_the_other_frame_in_place_and_zoom_is_the_same_in_both(
     server: ReviewServer, join: Join
 ) -> None:

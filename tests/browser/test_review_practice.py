@@ -54,7 +54,7 @@ def test_practice_images_that_cannot_be_loaded_are_not_judged(server: ReviewServ
     ada.page.route("**/media/**", lambda route: route.abort())
     ada.work_on(task)
     ada.press("s")
-    ada.expect("#failure", "only “unsure” is possible")
+    ada.expect("#failure", "Only “Unsure” is possible")
     assert not ada.page.query_selector("#feedback")
     assert ada.json(f"/api/tasks/{task}/practice")["score"]["answered"] == 0
     ada.press("u")

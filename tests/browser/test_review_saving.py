@@ -148,17 +148,17 @@ def test_a_page_sends_nothing_after_somebody_else_signed_in(server: ReviewServer
     other.goto(server.add_person("Ben"))
     other.wait_for_selector("ul.tasks h2")
     ada.press("m")
-    ada.expect("#notice", "Somebody else signed in")
+    ada.expect("#notice", "Another person has signed in")
     ada.expect("#save-state", "1 verdict saved in this browser, not sent")
     ada.expect("#live", "not sent")  # announced after a while; nothing else is from here on
     for key in ("w", "z", "y"):
         ada.page.evaluate("document.querySelector('#live').textContent = ''")
         ada.press(key)
-        ada.expect("#live", "Somebody else signed in")
+        ada.expect("#live", "Another person has signed in")
         ada.expect("#progress", "2 of 4 judged")
     ada.page.evaluate("document.querySelector('#live').textContent = ''")
     ada.page.click("#undo")
-    ada.expect("#live", "Somebody else signed in")
+    ada.expect("#live", "Another person has signed in")
     ada.expect("#save-state", "1 verdict saved in this browser, not sent")
     assert ada.page.get_attribute("#notice a", "href") == "/join"
     assert ada.verdicts(task) == [None] * 4  # those of Ben, who is signed in

@@ -25,7 +25,7 @@ function uuid() {
  * The outbox of one person.
  *
  * Dispatches "state" when `state` changes: "starting", "saved", "saving", "waiting" (for the server), "refused",
- * "lost" (not stored in this browser), "signed-out" or "other-person" (somebody else signed in in this browser); and
+ * "lost" (not stored in this browser), "signed-out" or "other-person" (another person has signed in on this browser); and
  * "refusal" with the events that the server will never accept, and "present" with the verdicts {task, item, verdict}
  * that the server has. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
  * not stored, until another one is.
@@ -162,7 +162,7 @@ export class Outbox extends EventTarget {
   async settleBatch(batch, acknowledged, reasons) {
     const done = batch.filter(({event}) => acknowledged.has(event));
     const wrong = batch.filter(({event}) => reasons.has(event)).map((event) => ({...event, reason: reasons.get(event.event)}));
-    if (!done.length && !wrong.length) throw new Error("The server settled none of the events.");
+    if (!done.length && !wrong.length) throw new Error("The server did not confirm any verdict.");
     await this.storage.write(["events", "refused"], ({events, refused}) => {
       for (const {number} of [...done, ...wrong]) events.delete(number);
       for (const refusal of wrong) refused.put(refusal);

@@ -125,8 +125,9 @@ export class Panel {
         field.blur();
       }
     });
-    // A note that is changed after the verdict belongs to it.
-    field.addEventListener("blur", () => {
+    // A note that is changed after the verdict belongs to it. A button of the panel takes the note with it.
+    field.addEventListener("blur", ({relatedTarget}) => {
+      if (relatedTarget?.matches("button") && this.root.contains(relatedTarget)) return;
       const changed = this.given && this.item === item && field.value !== (this.given.note ?? "");
       if (changed) this.decide({...this.given, note: field.value}, {stay: true});
     });

@@ -36,7 +36,7 @@ export function showSaveState(outbox) {
 /** Whether nothing can be judged here because somebody else signed in; if so, say it. */
 export function refusesOtherPerson(outbox) {
   const refuses = outbox.state === "other-person";
-  if (refuses) announce("Somebody else signed in in this browser. Open your personal link again.");
+  if (refuses) announce("Another person has signed in on this browser. Open your personal link again.");
   return refuses;
 }
 
@@ -49,7 +49,7 @@ function showNotice(outbox) {
     notice.hidden = false;
     fill(
       notice,
-      element("p", {}, "Somebody else signed in in this browser. Your unsent verdicts are saved here. Open your personal link again to send them."),
+      element("p", {}, "Another person has signed in on this browser. Your unsent verdicts are saved here. Open your personal link again to send them."),
       element("a", {class: "button main", href: "/join"}, "Sign in again"),
     );
   } else if (outbox.refusals.length) {

@@ -12,12 +12,12 @@ const parts = (verdict) => JSON.stringify(Object.entries(verdict).filter(([, val
 /** Whether two verdicts are equal; null is no verdict. */
 export const same = (one, other) => Boolean(one) === Boolean(other) && (!one || parts(one) === parts(other));
 
-/** Why a verdict cannot be given in a view, or "": images that cannot be loaded are not judged. */
-export const whyNotJudged = (view, verdict, task) => (view.failed && !isUnsure(verdict, task)
-  ? "The image cannot be loaded, so only “unsure” is possible. Reload the page to try again." : "");
-
-/** Whether a verdict says that the person cannot tell; in every task this is the choice with the key U. */
-export const isUnsure = (verdict, task) => task.choices.some((choice) => choice.key === "u" && matches(choice, verdict));
+/** Why a verdict cannot be given in a view, or "". An image that cannot be loaded takes only "unsure": the choice with the key U in every task. */
+export function whyNotJudged(view, verdict, task) {
+  const unsure = task.choices.find(({key}) => key === "u");
+  if (!view.failed || matches(unsure, verdict)) return "";
+  return `The image cannot be loaded. Only “${unsure.title}” is possible. Reload the page to try again.`;
+}
 
 /** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. `names` are the words for classes. */
 export function describe(verdict, task, names = {}) {

@@ -33,7 +33,7 @@ function showLost(desk) {
   fill(
     byId("lost"),
     element("p", {}, `This browser could not save the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
-    element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to ${count(place + 1)}`))),
+    element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to item ${count(place + 1)}`))),
   );
 }
 
@@ -154,7 +154,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   byId("undo").onclick = () => undo();
   byId("redo").onclick = () => redo();
   keys.set("Verdicts", panel.actions);
-  keys.set("Moving", moveActions(desk));
+  keys.set("Navigation", moveActions(desk));
   keys.set("History", [
     {keys: ["z", "Ctrl+z"], label: "Undo, any number of steps", run: undo, repeats: true},
     {keys: ["y", "Ctrl+y", "Ctrl+Shift+z"], label: "Redo", run: redo, repeats: true},
