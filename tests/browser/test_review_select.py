@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.browser.review_server import Join, ReviewServer
+from tests.browser.review_server import PHONE, Join, ReviewServer
 
 
 def test_a_grid_of_images_is_selected_by_keys_and_by_pointer(server: ReviewServer, join: Join) -> None:
@@ -21,3 +21,18 @@ def test_a_grid_of_images_is_selected_by_keys_and_by_pointer(server: ReviewServe
     given = [row and row["choice"] for row in ada.verdicts(task)]
     assert given[:6] == ["accept", "reject", "reject", "reject", "unsure", None] and given[9] == "accept"
     assert ada.page.get_attribute(".tile >> nth=9", "data-verdict") == "accept"
+
+
+def test_the_verdicts_do_not_cover_the_current_image_on_a_phone(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("select", server.images(30))
+    ada = join(**PHONE)
+    ada.work_on(task)
+    for judged in range(1, 8):
+        ada.page.click("[data-key=a]")
+        ada.expect("#progress", f"{judged} of 30 judged")
+    ada.ready()
+    gap = """document.querySelector('#panel').getBoundingClientRect().top
+      - document.querySelector('[aria-current=true]').getBoundingClientRect().bottom"""
+    assert ada.page.evaluate(gap) >= 0
+    ada.page.click("#enlarge")
+    ada.page.wait_for_selector("dialog.large[open]")

@@ -18,6 +18,8 @@ export class GridView {
     stage.setAttribute("role", "group");
     stage.setAttribute("aria-label", "Images");
     for (const id of ["zoom-in", "zoom-out", "zoom-reset"]) byId(id).hidden = true;
+    byId("enlarge").hidden = false;
+    byId("enlarge").onclick = () => this.enlarge();
     this.large = element("dialog", {class: "large", "aria-label": "Enlarged image"});
     document.body.append(this.large);
     this.large.addEventListener("click", () => this.large.close());
