@@ -214,6 +214,14 @@ class Person:
             self.page.keyboard.press(key)
         self.ready()
 
+    def preloaded(self, images: int) -> None:
+        """Wait until this many images are loaded; those of later items are loaded ahead."""
+        self.page.wait_for_function(
+            """(images) => performance.getEntriesByType('resource')
+              .filter((entry) => entry.name.includes('/media/')).length >= images""",
+            arg=images,
+        )
+
     def text(self, selector: str) -> str:
         """The text of an element."""
         return self.page.inner_text(selector)

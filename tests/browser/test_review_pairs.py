@@ -112,9 +112,7 @@ def test_the_next_images_are_loaded_before_they_are_needed(server: ReviewServer,
     task = server.add_task("pairs", server.pairs(12))
     ada = join()
     ada.work_on(task)
-    ada.page.wait_for_function(
-        "() => performance.getEntriesByType('resource').filter((e) => /.media./.test(e.name)).length >= 14"
-    )
+    ada.preloaded(14)
     ada.context.set_offline(True)
     ada.press("s", "s", "s")
     ada.page.wait_for_function(
