@@ -24,6 +24,7 @@ from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.recipe_folder import RecipeFolder
+from windtunnel.store.training_folder import TRAINING
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.augmentation import Augmentation
@@ -38,7 +39,7 @@ from windtunnel.train.mixing import Mix
 from windtunnel.train.module_checks import check_fits, check_types, torch_device
 from windtunnel.train.remote import train_on_worker
 from windtunnel.train.settings import Settings
-from windtunnel.train.training_recipe import TRAINING, check_same_training, training_recipe
+from windtunnel.train.training_recipe import check_same_training, training_recipe
 from windtunnel.train.views import Batch, batches, labelled, readable, training_side
 
 MODEL = "model.onnx"
