@@ -2,15 +2,25 @@
 
 An attack maximises a loss that is given as a function of the images. Perturbations stay inside a ball around
 each image, and pixels stay between 0 and 1. They are not rounded to multiples of 1/255.
+
+In a training step the module is attacked in evaluation mode. Batch normalisation then uses its running
+statistics: an image's attack does not depend on the rest of the batch, gradient steps do not change the
+statistics, and the attack is on the function that is evaluated later. Nothing is dropped out. The loss of the
+attacked images is computed in training mode.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
+
+from windtunnel.models.torch import evaluating
+
+if TYPE_CHECKING:
+    from windtunnel.train.step import Step
 
 Norm = Literal["linf", "l2"]
 ImageLoss = Callable[[torch.Tensor], torch.Tensor]
@@ -73,6 +83,18 @@ def pgd(loss: ImageLoss, images: torch.Tensor, attack: Attack, generator: torch.
         change = change + attack.length * _direction(gradient, attack.norm)
         change = _inside(images, _projected(change, attack))
     return (images + change).clamp(0, 1)
+
+
+def attacked_inputs(step: Step, attack: Attack) -> torch.Tensor:
+    """The inputs of a training step after an attack that maximises the cross-entropy with the targets."""
+    unit, low = step.pixels.unit, step.pixels.low
+
+    def loss(images: torch.Tensor) -> torch.Tensor:
+        return step.cross_entropy(step.module(low + unit * images))
+
+    with evaluating(step.module):
+        images = pgd(loss, (step.inputs - low) / unit, attack, step.generator)
+    return step.pixels.clipped(low + unit * images)
 
 
 def _random_change(images: torch.Tensor, attack: Attack, generator: torch.Generator) -> torch.Tensor:
