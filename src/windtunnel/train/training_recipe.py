@@ -27,6 +27,7 @@ from windtunnel.train.records import (
     TrainingData,
     TrainingRecipe,
 )
+from windtunnel.train.remedies import Remedies
 from windtunnel.train.settings import Settings
 from windtunnel.train.views import training_side
 
@@ -37,6 +38,7 @@ PARTS = {
     "settings": "settings",
     "mix": "mix",
     "augmentation": "augmentation",
+    "remedies": "remedies",
 }
 TRAINING = FolderKind("training", "training.json", 2, PARTS)
 
@@ -49,6 +51,7 @@ def training_recipe(
     settings: Settings,
     mix: Mix,
     augmentation: Augmentation,
+    remedies: Remedies,
 ) -> TrainingRecipe:
     """Everything that determines the weights, except the module's initial weights."""
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
@@ -62,6 +65,7 @@ def training_recipe(
         settings=record_of(settings, SettingsRecord),
         mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
         augmentation=augmentation_record(augmentation, training_side(geometry)),
+        remedies=remedies.record(),
     )
 
 
