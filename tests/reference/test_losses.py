@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,9 @@ def test_jensen_shannon_of_three_versions_is_entropy_of_the_mean_less_mean_entro
 
 
 def test_jensen_shannon_of_two_versions_is_the_square_of_scipys_distance() -> None:
-    """A view that is twice the same as the image and once another gives the formula of unequal weights."""
     module = linear()
     step = step_of(module, views=True)
-    step = type(step)(**{**vars(step), "views": step.views[:1]})
+    step = replace(step, views=step.views[:1])
     loss, logits = value("jensen_shannon(weight=3)", step)
     first, second = (softmax(logits_of(module, each), axis=1) for each in (step.inputs, step.views[0]))
     divergence = (jensenshannon(first, second, axis=1) ** 2).mean()
@@ -104,7 +104,7 @@ def test_jensen_shannon_of_two_versions_is_the_square_of_scipys_distance() -> No
 def test_equal_views_cost_nothing_and_certain_ones_stay_finite() -> None:
     module = linear()
     step = step_of(module)
-    same = type(step)(**{**vars(step), "views": (step.inputs, step.inputs)})
+    same = replace(step, views=(step.inputs, step.inputs))
     assert value("jensen_shannon", same)[0] == pytest.approx(value("cross_entropy", step)[0], abs=1e-5)
     certain = linear()
     with torch.no_grad():
@@ -123,7 +123,9 @@ def test_stability_adds_the_divergence_of_noisy_from_clean_predictions() -> None
     clean, noisy = received.chunk(2)
     assert torch.equal(clean, step.inputs)
     divergence = entropy(
-        softmax(logits_of(module.module, clean), axis=1), softmax(logits_of(module.module, noisy), axis=1), axis=1
+        softmax(logits_of(module.module, clean), axis=1),
+        softmax(logits_of(module.module, noisy), axis=1),
+        axis=1,
     ).mean()
     assert loss == pytest.approx(cross_entropy(logits) + 2 * divergence, rel=1e-5)
 
@@ -232,7 +234,14 @@ def normalising() -> torch.nn.Sequential:
     )  # fmt: skip
 
 
-ALL = ("adversarial(steps=4)", "logit_pairing(steps=4)", "stability", "jensen_shannon", "distillation")
+# Steps so short that random starts matter at the end.
+ALL = (
+    "adversarial(steps=4, step_size=1e-3)",
+    "logit_pairing(steps=4)",
+    "stability",
+    "jensen_shannon",
+    "distillation",
+)
 
 
 @pytest.mark.parametrize("text", ALL)
@@ -281,6 +290,6 @@ def test_the_key_of_the_step_decides_all_draws(text: str) -> None:
 @pytest.mark.parametrize("text", ALL)
 def test_soft_targets_of_one_class_give_the_loss_of_labels(text: str) -> None:
     step = step_of(linear(), views=True, teacher=linear(1))
-    soft = type(step)(**{**vars(step), "labels": None, "generator": torch.Generator().manual_seed(0)})
-    hard = type(step)(**{**vars(step), "generator": torch.Generator().manual_seed(0)})
+    soft = replace(step, labels=None, generator=torch.Generator().manual_seed(0))
+    hard = replace(step, generator=torch.Generator().manual_seed(0))
     assert value(text, soft)[0] == pytest.approx(value(text, hard)[0], rel=1e-5)

@@ -9,9 +9,9 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import astuple, dataclass, fields
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.locations import Location
 from windtunnel.core.records import RecordError, read_record
 from windtunnel.core.training_records import TrainingRecipe
@@ -25,32 +25,30 @@ PARTS = {
     "settings": "settings",
     "mix": "mix",
     "augmentation": "augmentation",
+    "remedies": "remedies",
 }
 TRAINING = FolderKind("training", "training.json", 2, PARTS)
 HISTORY = "history.csv"
 
 
 @dataclass(frozen=True)
-class Epoch:
-    """Facts of one completed epoch; those that were not measured are None.
+class EpochRow:
+    """A completed epoch; what was not measured is NaN.
 
     Attributes:
-        epoch: its number, from 1.
-        loss: mean loss over training images.
-        accuracy: share of training images whose largest score is at the largest target, as the loss saw them:
-            augmented, mixed or attacked, with the weights of the moment.
-        learning_rate: in its first step.
+        loss: the mean over images.
+        learning_rate: that of its first step.
         seconds: its duration.
+        accuracy: the share of training images classified correctly in the step that used them.
     """
 
-    epoch: int
     loss: float
-    accuracy: float | None = None
-    learning_rate: float | None = None
-    seconds: float | None = None
+    learning_rate: float = math.nan
+    seconds: float = math.nan
+    accuracy: float = math.nan
 
 
-COLUMNS = tuple(field.name for field in fields(Epoch))
+COLUMNS = tuple(field.name for field in fields(EpochRow))
 
 
 def read_training(path: Location) -> TrainingRecipe:
@@ -62,34 +60,27 @@ def read_training(path: Location) -> TrainingRecipe:
         raise folder.damaged(error) from error
 
 
-def write_history(folder: Location, epochs: Sequence[Epoch]) -> None:
-    """Write the completed epochs as CSV."""
+def write_history(folder: Location, history: Sequence[EpochRow]) -> None:
+    """Write the completed epochs as CSV; a cell that was not measured is empty."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS)
-    writer.writeheader()
-    writer.writerows(asdict(epoch) for epoch in epochs)
+    rows = [["" if math.isnan(value) else value for value in astuple(row)] for row in history]
+    csv.writer(text).writerows([("epoch", *COLUMNS), *([number, *row] for number, row in enumerate(rows, 1))])
     write_whole(folder / HISTORY, text.getvalue().encode())
 
 
-def read_history(folder: Location) -> list[Epoch]:
-    """The completed epochs in the CSV file; none if there is no file."""
+def read_history(folder: Location) -> list[EpochRow]:
+    """The completed epochs in the CSV file; none without a file."""
     file = folder / HISTORY
     if not file.exists():
         return []
     rows = csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"), newline=""))
     try:
         return [
-            Epoch(int(row["epoch"]), float(row["loss"]), *(_number(row.get(name)) for name in COLUMNS[2:]))
+            EpochRow(float(row["loss"]), *(float(row.get(name) or math.nan) for name in COLUMNS[1:]))
             for row in rows
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"{file} is not a history of a training ({error}); delete it, and repeat the call that trained, "
-            "which writes it again."
+            f"{file} is not the history of a training ({first_line(error)}); delete it and repeat the call "
+            "that trained, which writes it again."
         ) from error
-
-
-def _number(cell: str | None) -> float | None:
-    """The finite number in a cell; None for an empty or missing one."""
-    number = float(cell) if cell else None
-    return number if number is None or math.isfinite(number) else None

@@ -9,6 +9,17 @@ from windtunnel.models.preprocess import Preprocess, Tensor  # noqa: E402
 from windtunnel.train.augmentation import Augmentation  # noqa: E402
 from windtunnel.train.loop import Trained, fit  # noqa: E402
 from windtunnel.train.mixing import Mix  # noqa: E402
+from windtunnel.train.remedies import Remedies  # noqa: E402
 from windtunnel.train.settings import Settings  # noqa: E402
 
-__all__ = ["Augmentation", "Geometry", "Mix", "Preprocess", "Settings", "Tensor", "Trained", "fit"]
+__all__ = [
+    "Augmentation",
+    "Geometry",
+    "Mix",
+    "Preprocess",
+    "Remedies",
+    "Settings",
+    "Tensor",
+    "Trained",
+    "fit",
+]

@@ -13,7 +13,7 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs, local_paths
-from windtunnel.train.checkpoints import read_history
+from windtunnel.store.training_folder import read_history
 
 LIBRARIES = ("windtunnel", "torch", "numpy")
 
@@ -91,10 +91,10 @@ def train_on_worker(
 
     def report(_done: int, _failed: int) -> None:
         nonlocal reported
-        losses = read_history(folder)
-        for epoch in range(reported, len(losses)):
-            advance(epoch + 1, losses[epoch])
-        reported = max(reported, len(losses))
+        history = read_history(folder)
+        for epoch in range(reported, len(history)):
+            advance(epoch + 1, history[epoch].loss)
+        reported = max(reported, len(history))
 
     job = Training(function, arguments, needs)
     [(_, trained)] = executor.work(job, [TrainingItem(str(folder))], 1, report, address)

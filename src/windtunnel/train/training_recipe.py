@@ -28,6 +28,7 @@ from windtunnel.store.recipe_folder import RecipeFolder
 from windtunnel.store.training_folder import TRAINING, read_training
 from windtunnel.train.augmentation import Augmentation
 from windtunnel.train.mixing import Mix
+from windtunnel.train.remedies import Remedies
 from windtunnel.train.settings import Settings
 from windtunnel.train.views import training_side
 
@@ -40,6 +41,7 @@ def training_recipe(
     settings: Settings,
     mix: Mix,
     augmentation: Augmentation,
+    remedies: Remedies,
 ) -> TrainingRecipe:
     """Everything that determines the weights, except the module's initial weights."""
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
@@ -53,6 +55,7 @@ def training_recipe(
         settings=record_of(settings, SettingsRecord),
         mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
         augmentation=augmentation_record(augmentation, training_side(geometry)),
+        remedies=remedies.record(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,9 +12,6 @@ from windtunnel.train.losses import Loss, Parameter, Settings
 
 if TYPE_CHECKING:
     from windtunnel.train.step import Step
-
-# The smallest probability of the mixture whose logarithm is taken.
-LEAST = 1e-7
 
 
 class JensenShannon(Loss):
@@ -29,9 +27,12 @@ class JensenShannon(Loss):
         """CE + weight * JS(clean, view, view), and the clean logits; all are one batch of the module."""
         versions = (step.inputs, *step.views)
         logits = step.module(torch.cat(versions)).chunk(len(versions))
-        probabilities = [functional.softmax(each, dim=1) for each in logits]
-        mixture = torch.stack(probabilities).mean(dim=0).clamp(min=LEAST).log()
-        divergences = [functional.kl_div(mixture, each, reduction="batchmean") for each in probabilities]
+        # Logarithms stay finite, and so do gradients, where a probability is 0.
+        logs = [functional.log_softmax(each, dim=1) for each in logits]
+        mixture = torch.logsumexp(torch.stack(logs), dim=0) - math.log(len(logs))
+        divergences = [
+            functional.kl_div(mixture, each, reduction="batchmean", log_target=True) for each in logs
+        ]
         divergence = torch.stack(divergences).mean()
         return step.cross_entropy(logits[0]) + float(settings["weight"]) * divergence, logits[0]
 
