@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+import torch
+
 from windtunnel.core.calls import Call, CalledPlugin, call_text, parse_call
 from windtunnel.core.errors import UserError
 from windtunnel.models.preprocess import Tensor
@@ -89,10 +91,14 @@ class Remedies:
                 "preprocessing with dtype = 'float32'."
             )
 
-    def check_module(self, module: Any) -> None:
-        """Refuse a module that the batch step cannot change."""
+    def check_module(self, module: Any, inputs: torch.Tensor) -> None:
+        """Refuse a module that the batch step cannot change; it is in evaluation mode for the check."""
         if batch := self.batch_call():
-            batch.plugin.check_module(module, batch.settings)
+            training = module.training
+            try:
+                batch.plugin.check_module(module.eval(), batch.settings, inputs)
+            finally:
+                module.train(training)
 
     def trained_on(self) -> tuple[str, ...]:
         """Corruptions that the model has seen, as `trained_on` of its TOML names them."""
