@@ -172,7 +172,12 @@ def fit(
                 advance(epoch + 1, history[-1].loss)
     if trainer.average:
         module.load_state_dict(trainer.average.module.state_dict())
-    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
+    declared = {
+        "trained_on": (*augmentation.corruptions, *remedies.trained_on()),
+        "trained_with": remedies.trained_with(),
+        "wrappers": remedies.wrappers(),
+    }
+    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL, declared)
     return Trained(folder, model, tuple(row.loss for row in history), left_out)
 
 

@@ -107,6 +107,14 @@ class Remedies:
         named += [*(batch.plugin.trained_on if batch else ()), *self.loss_call().plugin.trained_on]
         return tuple(dict.fromkeys(named))
 
+    def trained_with(self) -> tuple[str, ...]:
+        """The steps and the loss with all their parameters, as the model's TOML lists them."""
+        batch, loss = self.batch_call(), self.loss_call()
+        calls: list[Call[Any]] = [*self.image_calls(), *([batch] if batch else [])]
+        if loss != Remedies().loss_call():
+            calls.append(loss)
+        return tuple(call.text for call in calls)
+
     def wrappers(self) -> tuple[str, ...]:
         """The wrappers that do at test time what image steps do in training."""
         return tuple(
