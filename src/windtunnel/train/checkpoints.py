@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from windtunnel.core.errors import UserError, first_line
-from windtunnel.store.atomic_files import UNFINISHED, write_whole
+from windtunnel.store.atomic_files import UNFINISHED
+from windtunnel.store.training_folder import EpochRow, write_history
 
 CHECKPOINT = "checkpoint.pt"
-HISTORY = "history.csv"
-
-
-@dataclass(frozen=True)
-class EpochRow:
-    """A completed epoch; what an older checkpoint does not have is NaN.
-
-    Attributes:
-        loss: the mean over images.
-        learning_rate: that of its first step.
-        seconds: its duration.
-        accuracy: the share of training images classified correctly in the step that used them.
-    """
-
-    loss: float
-    learning_rate: float = math.nan
-    seconds: float = math.nan
-    accuracy: float = math.nan
-
-
-COLUMNS = tuple(field.name for field in fields(EpochRow))
 
 
 def save_checkpoint(
@@ -55,32 +32,11 @@ def save_checkpoint(
         **{name: module.state_dict() for name, module in modules.items()},
         "optimiser": optimiser.state_dict(),
         "losses": [row.loss for row in history],
-        "epochs": [[getattr(row, name) for name in COLUMNS] for row in history],
+        "epochs": [list(astuple(row)) for row in history],
     }
     torch.save(state, unfinished)
     unfinished.replace(folder / CHECKPOINT)
     write_history(folder, history)
-
-
-def write_history(folder: Path, history: Sequence[EpochRow]) -> None:
-    """Write the completed epochs as CSV."""
-    text = io.StringIO(newline="")
-    rows = ([getattr(row, name) for name in COLUMNS] for row in history)
-    numbered = ([number, *("" if math.isnan(v) else v for v in row)] for number, row in enumerate(rows, 1))
-    csv.writer(text).writerows([("epoch", *COLUMNS), *numbered])
-    write_whole(folder / HISTORY, text.getvalue().encode())
-
-
-def read_history(folder: Path) -> list[EpochRow]:
-    """The completed epochs in the CSV file."""
-    history = folder / HISTORY
-    if not history.exists():
-        return []
-    with history.open(newline="", encoding="utf-8") as file:
-        return [
-            EpochRow(**{name: float(row.get(name) or math.nan) for name in COLUMNS})
-            for row in csv.DictReader(file)
-        ]
 
 
 def load_weights(folder: Path, module: Any) -> None:

@@ -23,6 +23,7 @@ from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.recipe_folder import RecipeFolder
+from windtunnel.store.training_folder import TRAINING, write_history
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.augmentation import Augmentation
@@ -30,7 +31,6 @@ from windtunnel.train.checkpoints import (
     load_weights,
     resume,
     save_checkpoint,
-    write_history,
 )
 from windtunnel.train.export import check_exporter, check_exports, export_onnx
 from windtunnel.train.mixing import Mix
@@ -40,7 +40,7 @@ from windtunnel.train.remote import train_on_worker
 from windtunnel.train.settings import Settings
 from windtunnel.train.trained_layers import check_layers, trained_parameters
 from windtunnel.train.trainer import Trainer
-from windtunnel.train.training_recipe import TRAINING, check_same_training, training_recipe
+from windtunnel.train.training_recipe import check_same_training, training_recipe
 from windtunnel.train.views import batches, labelled, readable, training_side
 
 MODEL = "model.onnx"

@@ -9,6 +9,7 @@ import torch
 
 from windtunnel.core.calls import Call, CalledPlugin, call_text, parse_call
 from windtunnel.core.errors import UserError
+from windtunnel.core.training_records import RemediesRecord, RemedyRecord
 from windtunnel.models.preprocess import Tensor
 from windtunnel.train.batch_steps import REGISTRY as BATCH_STEPS
 from windtunnel.train.batch_steps import BatchStep
@@ -16,7 +17,6 @@ from windtunnel.train.image_steps import REGISTRY as IMAGE_STEPS
 from windtunnel.train.image_steps import ImageStep
 from windtunnel.train.losses import REGISTRY as LOSSES
 from windtunnel.train.losses import Loss
-from windtunnel.train.records import RemediesRecord, RemedyRecord
 
 P = TypeVar("P", bound=CalledPlugin)
 

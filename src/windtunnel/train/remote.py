@@ -13,7 +13,7 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs, local_paths
-from windtunnel.train.checkpoints import read_history
+from windtunnel.store.training_folder import read_history
 
 LIBRARIES = ("windtunnel", "torch", "numpy")
 

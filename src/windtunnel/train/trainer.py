@@ -15,9 +15,9 @@ from windtunnel.core.calls import Call
 from windtunnel.core.errors import UserError
 from windtunnel.core.seeding import digest64
 from windtunnel.models.preprocess import Preprocess
+from windtunnel.store.training_folder import EpochRow
 from windtunnel.train.averaging import AveragedWeights, frozen_copy
 from windtunnel.train.batch_steps import BatchStep
-from windtunnel.train.checkpoints import EpochRow
 from windtunnel.train.losses import Loss
 from windtunnel.train.remedies import Remedies
 from windtunnel.train.settings import Settings
