@@ -23,6 +23,7 @@ from windtunnel.models.wrappers import REGISTRY, Images, Wrapper
 
 SEPARATOR = "|"
 TEST_TIME_ONLY = "test time only"
+TRAINED_WITH = "trained with it"
 WrapperCall = Call[Wrapper]
 
 
@@ -106,8 +107,7 @@ class WrappedModel(Model):
         changed = {
             name: value for name, value in self._settings.items() if defaults.get(name, value) != value
         }
-        text = call_text(self._wrapper.name, changed)
-        return f"{text} ({TEST_TIME_ONLY})" if self._wrapper.changes_images else text
+        return call_text(self._wrapper.name, changed) + _label_suffix(self.wrappers, self.about.trained_with)
 
     def _counted_views(self) -> int:
         """The number of views of an image; a third-party wrapper that fails on one is refused."""
@@ -179,17 +179,36 @@ def parse_wrapper(text: str) -> WrapperCall:
     return parse_call(text, REGISTRY)
 
 
-def describe_wrappers(records: Sequence[WrapperRecord], passes: int = 0) -> str:
-    """Wrappers as short text, the outermost first; with the number of forward passes if it is given."""
-    names = REGISTRY.names()
+def describe_wrappers(
+    records: Sequence[WrapperRecord], passes: int = 0, trained_with: Sequence[str] = ()
+) -> str:
+    """Wrappers as short text, the outermost first.
+
+    Args:
+        records: the wrappers.
+        passes: the number of forward passes, if it is to be stated.
+        trained_with: the model's training remedies, as declared.
+    """
     texts = [
-        call_text(record.name, record.settings)
-        + (
-            f" ({TEST_TIME_ONLY})"
-            if record.name in names and REGISTRY.get(record.name).changes_images
-            else ""
-        )
-        for record in records
+        call_text(record.name, record.settings) + _label_suffix(records[place:], trained_with)
+        for place, record in enumerate(records)
     ]
     cost = f"; {counted(passes, 'forward pass', 'forward passes')} per image" if passes else ""
     return ", ".join(texts) + cost
+
+
+def _label_suffix(records: Sequence[WrapperRecord], trained_with: Sequence[str]) -> str:
+    """Whether the model was trained with the first of some wrappers, if that one changes images; else ""."""
+    record, *inner = records
+    if record.name not in REGISTRY or not REGISTRY.get(record.name).changes_images:
+        return ""
+    # Of the same wrapper twice, the model was trained with the inner one.
+    trained = record not in inner and any(_is_call(record, text) for text in trained_with)
+    return f" ({TRAINED_WITH if trained else TEST_TIME_ONLY})"
+
+
+def _is_call(record: WrapperRecord, text: str) -> bool:
+    """Whether a declared training remedy is the same call as a wrapper; other remedies are no wrappers."""
+    if text.partition("(")[0].strip() != record.name:
+        return False
+    return dict(parse_wrapper(text).settings) == dict(record.settings)

@@ -34,7 +34,7 @@ from windtunnel.train.checkpoints import (
 )
 from windtunnel.train.export import check_exporter, check_exports, export_onnx
 from windtunnel.train.mixing import Mix
-from windtunnel.train.module_checks import check_fits, check_types, torch_device
+from windtunnel.train.module_checks import blank_inputs, check_fits, check_types, torch_device
 from windtunnel.train.remedies import Remedies
 from windtunnel.train.remote import train_on_worker
 from windtunnel.train.settings import Settings
@@ -133,7 +133,7 @@ def fit(
     module = module.to(place)
     check_fits(module, preprocess, classes, place)
     check_layers(module, remedies.layers, classes)
-    remedies.check_module(module)
+    remedies.check_module(module, blank_inputs(preprocess, place))
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
     recipe = training_recipe(module, dataset, images, preprocess, settings, mix, augmentation, remedies)
@@ -172,7 +172,12 @@ def fit(
                 advance(epoch + 1, history[-1].loss)
     if trainer.average:
         module.load_state_dict(trainer.average.module.state_dict())
-    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
+    declared = {
+        "trained_on": (*augmentation.corruptions, *remedies.trained_on()),
+        "trained_with": remedies.trained_with(),
+        "wrappers": remedies.wrappers(),
+    }
+    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL, declared)
     return Trained(folder, model, tuple(row.loss for row in history), left_out)
 
 

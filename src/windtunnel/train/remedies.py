@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+import torch
+
 from windtunnel.core.calls import Call, CalledPlugin, call_text, parse_call
 from windtunnel.core.errors import UserError
 from windtunnel.core.training_records import RemediesRecord, RemedyRecord
@@ -89,10 +91,14 @@ class Remedies:
                 "preprocessing with dtype = 'float32'."
             )
 
-    def check_module(self, module: Any) -> None:
-        """Refuse a module that the batch step cannot change."""
+    def check_module(self, module: Any, inputs: torch.Tensor) -> None:
+        """Refuse a module that the batch step cannot change; it is in evaluation mode for the check."""
         if batch := self.batch_call():
-            batch.plugin.check_module(module, batch.settings)
+            training = module.training
+            try:
+                batch.plugin.check_module(module.eval(), batch.settings, inputs)
+            finally:
+                module.train(training)
 
     def trained_on(self) -> tuple[str, ...]:
         """Corruptions that the model has seen, as `trained_on` of its TOML names them."""
@@ -100,6 +106,14 @@ class Remedies:
         named = [name for call in self.image_calls() for name in call.plugin.trained_on]
         named += [*(batch.plugin.trained_on if batch else ()), *self.loss_call().plugin.trained_on]
         return tuple(dict.fromkeys(named))
+
+    def trained_with(self) -> tuple[str, ...]:
+        """The steps and the loss with all their parameters, as the model's TOML lists them."""
+        batch, loss = self.batch_call(), self.loss_call()
+        calls: list[Call[Any]] = [*self.image_calls(), *([batch] if batch else [])]
+        if loss != Remedies().loss_call():
+            calls.append(loss)
+        return tuple(call.text for call in calls)
 
     def wrappers(self) -> tuple[str, ...]:
         """The wrappers that do at test time what image steps do in training."""

@@ -21,11 +21,13 @@ class PixelRange:
     Attributes:
         unit: the change of an input when its pixel changes by 1, the full range.
         low, high: the smallest and largest input of a valid pixel.
+        channel_axis: the axis of the channels in a batch: 1, or 3 if they are last.
     """
 
     unit: torch.Tensor
     low: torch.Tensor
     high: torch.Tensor
+    channel_axis: int = 1
 
     @classmethod
     def of(cls, tensor: Tensor, place: torch.device | str = "cpu") -> PixelRange:
@@ -34,7 +36,10 @@ class PixelRange:
         mean, std = np.asarray(tensor.mean, float), np.asarray(tensor.std, float)
         black, white = (0 - mean) / std, (255 / tensor.divisor - mean) / std
         values = (np.abs(white - black), np.minimum(black, white), np.maximum(black, white))
-        return cls(*(torch.tensor(value.reshape(shape), dtype=torch.float32).to(place) for value in values))
+        unit, low, high = (
+            torch.tensor(value.reshape(shape), dtype=torch.float32).to(place) for value in values
+        )
+        return cls(unit, low, high, shape.index(-1))
 
     def clipped(self, inputs: torch.Tensor) -> torch.Tensor:
         """Inputs limited to those of valid pixels."""

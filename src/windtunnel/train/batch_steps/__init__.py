@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from windtunnel.core.calls import CalledPlugin, Parameter, Settings
@@ -15,7 +16,7 @@ from windtunnel.core.registry import Registry
 if TYPE_CHECKING:
     from windtunnel.train.step import Step
 
-__all__ = ["REGISTRY", "BatchStep", "Parameter", "Settings", "mixed_targets"]
+__all__ = ["REGISTRY", "BatchStep", "Parameter", "Settings", "mixed_targets", "partners"]
 
 
 class BatchStep(CalledPlugin):
@@ -46,8 +47,8 @@ class BatchStep(CalledPlugin):
         """The changed step, for the time in which its loss is computed."""
         yield self.changed(step, settings)
 
-    def check_module(self, module: Any, settings: Settings) -> None:
-        """Refuse a module that the step cannot change."""
+    def check_module(self, module: Any, settings: Settings, inputs: torch.Tensor) -> None:
+        """Refuse a module that the step cannot change; `inputs` are an example of a batch."""
 
 
 REGISTRY: Registry[BatchStep] = Registry("batch step", __name__, BatchStep)
@@ -57,3 +58,8 @@ def mixed_targets(step: Step, partner: torch.Tensor, share: float) -> Step:
     """The step with `share` of each image's own target and the rest of its partner's."""
     targets = share * step.targets + (1 - share) * step.targets[partner]
     return replace(step, targets=targets, labels=None)
+
+
+def partners(step: Step, rng: np.random.Generator) -> torch.Tensor:
+    """The row of another image for each image of the batch, at random; an image can be its own partner."""
+    return torch.from_numpy(rng.permutation(len(step.inputs))).to(step.inputs.device)
