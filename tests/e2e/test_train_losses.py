@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ REMEDIES = {
     "adversarial": Remedies(loss="adversarial(epsilon=8/255)"),
     "pgd": Remedies(loss="adversarial(norm=l2, epsilon=0.5, steps=3)"),
     "logit_pairing": Remedies(loss="logit_pairing(epsilon=8/255, steps=2)"),
+    "jensen_shannon": Remedies(images=("augmix",), loss="jensen_shannon"),
     "stability": Remedies(loss="stability"),
     "start": Remedies(loss="distillation(teacher=start)"),
     "average": Remedies(loss="distillation(teacher=average)", ema=0.9),
@@ -161,6 +163,21 @@ def test_bad_recipes_are_refused_in_one_line(remedies: dict[str, str], words: st
     with pytest.raises(UserError, match=words) as told:
         Remedies(**remedies)  # type: ignore[arg-type]
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("batch", ["mixup", "cutmix", "moex(probability=1)"])
+@pytest.mark.parametrize("name", REMEDIES)
+def test_every_loss_combines_with_every_batch_step(
+    digits: Path, tmp_path: Path, name: str, batch: str
+) -> None:
+    once = Settings(epochs=1, batch=100, learning_rate=0.01, mirror=False)
+    results = [
+        fit(
+            network(), digits, tmp_path / str(number), preprocess=PREPROCESS, settings=once, remedies=remedies
+        )
+        for number, remedies in enumerate((REMEDIES[name], replace(REMEDIES[name], batch=batch)))
+    ]
+    assert np.isfinite(results[1].losses[0]) and results[0].losses != results[1].losses
 
 
 @pytest.mark.parametrize("loss", ["adversarial", "logit_pairing", "stability"])
