@@ -16,11 +16,16 @@ class ModuleRecord(Record, frozen=True):
 
 
 class TrainingData(Record, frozen=True):
-    """The images and classes that a module is trained on."""
+    """The images and classes that a module is trained on.
+
+    Attributes:
+        shares: of several sets, the share of each in an epoch; empty for one set.
+    """
 
     digest: str
     count: int
     classes: tuple[str, ...]
+    shares: tuple[float, ...] = ()
 
 
 class PreprocessRecord(Record, frozen=True):

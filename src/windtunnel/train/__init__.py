@@ -4,6 +4,7 @@ from windtunnel.core.extras import load_extra
 
 load_extra("torch", "Training")  # first, because the imports below would fail with a bare traceback
 
+from windtunnel.data.video_split import split_by_video  # noqa: E402
 from windtunnel.imaging.geometry import Geometry  # noqa: E402
 from windtunnel.models.preprocess import Preprocess, Tensor  # noqa: E402
 from windtunnel.train.augmentation import Augmentation  # noqa: E402
@@ -22,4 +23,5 @@ __all__ = [
     "Tensor",
     "Trained",
     "fit",
+    "split_by_video",
 ]

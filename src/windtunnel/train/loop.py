@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.locations import Location, local_path
+from windtunnel.core.locations import local_path
 from windtunnel.core.samples import Surveyed
-from windtunnel.data import Dataset, open_dataset
+from windtunnel.data import Dataset
 from windtunnel.engine.executors import checked_executor
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry
@@ -40,7 +40,14 @@ from windtunnel.train.remote import train_on_worker
 from windtunnel.train.settings import Settings
 from windtunnel.train.trained_layers import check_layers, trained_parameters
 from windtunnel.train.trainer import Trainer
-from windtunnel.train.training_recipe import check_same_training, training_recipe
+from windtunnel.train.training_recipe import check_same_training, training_data, training_recipe
+from windtunnel.train.training_sets import (
+    TrainingSource,
+    epoch_samples,
+    open_training_data,
+    set_sizes,
+    sources_and_shares,
+)
 from windtunnel.train.views import batches, labelled, readable, training_side
 
 MODEL = "model.onnx"
@@ -65,7 +72,7 @@ class Trained:
 
 def fit(
     module: Any,
-    data: str | Location | Dataset,
+    data: TrainingSource,
     out: str | Path,
     *,
     preprocess: str | Path | Preprocess,
@@ -82,7 +89,8 @@ def fit(
 
     Args:
         module: a torch module from the preprocess's tensor to one score per class of the data.
-        data: labelled images.
+        data: labelled images, or pairs of images and their share of an epoch, such as
+            `[("train", 0.8), ("stylized", 0.2)]`.
         out: the folder of the training; a folder of the same training is continued.
         preprocess: the module's preprocessing, in training and afterwards: a preset's name, a TOML file or a
             `Preprocess`.
@@ -111,6 +119,7 @@ def fit(
         remedies=(remedies, Remedies),
     )
     remedies.check_tensor(preprocess.tensor)
+    _, shares = sources_and_shares(data)
     folder = local_path(out, "folder of a training")
     RecipeFolder(folder, TRAINING).check_free()
     chosen = checked_executor(executor, address)
@@ -126,9 +135,12 @@ def fit(
     ways = mix.ways(geometry)
     refuse_scaling(way.decoder for way in ways)
     corruptions = augmentation.conditions(training_side(geometry))
+    remedies.check_images(training_side(geometry))
     check_deterministic(corruptions, mix.variants(geometry) or [geometry])
-    dataset = open_dataset(data)
+    dataset = open_training_data(data)
     images, left_out = _training_images(dataset, mix, ways)
+    samples = [image.sample for image in images]
+    count = sum(set_sizes(samples, shares)) if shares else len(samples)
     place, classes = torch_device(device), len(dataset.label_space)
     module = module.to(place)
     check_fits(module, preprocess, classes, place)
@@ -136,7 +148,9 @@ def fit(
     remedies.check_module(module, blank_inputs(preprocess, place))
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
-    recipe = training_recipe(module, dataset, images, preprocess, settings, mix, augmentation, remedies)
+    recipe = training_recipe(
+        module, training_data(dataset, images, shares), preprocess, settings, mix, augmentation, remedies
+    )
     check_same_training(folder, recipe)
     with trained_parameters(module, remedies.layers, classes) as parameters:
         optimiser = torch.optim.SGD(
@@ -148,14 +162,13 @@ def fit(
         trainer = Trainer.of(module, optimiser, place, preprocess, settings, remedies, classes)
         history = resume(folder, trainer.modules(), optimiser, place)
         write_history(folder, history)
-        samples = [image.sample for image in images]
-        steps = max(1, len(samples) * augmentation.copies // settings.batch)
+        steps = max(1, count * augmentation.copies // settings.batch)
         # Epochs seed torch's generator; the caller's state is restored at the end.
         with torch.random.fork_rng():
             for epoch in range(len(history), settings.epochs):
                 views = batches(
                     dataset,
-                    samples,
+                    epoch_samples(samples, shares, settings.seed, epoch),
                     geometry,
                     seed=settings.seed,
                     epoch=epoch,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import torch
 
 from windtunnel.core.calls import Call, CalledPlugin, call_text, parse_call
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import RunFailed, UserError, first_line
 from windtunnel.core.training_records import RemediesRecord, RemedyRecord
 from windtunnel.models.preprocess import Tensor
 from windtunnel.train.batch_steps import REGISTRY as BATCH_STEPS
 from windtunnel.train.batch_steps import BatchStep
 from windtunnel.train.image_steps import REGISTRY as IMAGE_STEPS
-from windtunnel.train.image_steps import ImageStep
+from windtunnel.train.image_steps import ImageStep, applied
 from windtunnel.train.losses import REGISTRY as LOSSES
 from windtunnel.train.losses import Loss
 
@@ -81,6 +82,23 @@ class Remedies:
     def loss_call(self) -> Call[Loss]:
         """The loss."""
         return parse_call(self.loss, LOSSES)
+
+    def check_images(self, side_px: int) -> None:
+        """Refuse image steps that fail on an image of the module's size, or draw other numbers each time."""
+        image = np.random.default_rng(0).integers(0, 256, (side_px, side_px, 3), np.uint8)
+        for call in self.image_calls():
+            name = call.plugin.name
+            try:
+                first, second = (applied(image, [call], 0, 0, "trial", "0") for _ in range(2))
+            except (UserError, RunFailed):
+                raise
+            except Exception as error:  # of a third-party step
+                raise UserError(
+                    f"The image step {name} fails on an image of {side_px} pixels: {type(error).__name__}: "
+                    f"{first_line(error)}. Change its parameters or correct its code."
+                ) from error
+            if not np.array_equal(first, second):
+                raise UserError(f"The image step {name} gives other pixels each time; draw only from rng.")
 
     def check_tensor(self, tensor: Tensor) -> None:
         """Refuse inputs of bytes if a remedy computes with inputs."""

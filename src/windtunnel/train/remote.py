@@ -14,6 +14,7 @@ from windtunnel.data import Dataset
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs, local_paths
 from windtunnel.store.training_folder import read_history
+from windtunnel.train.training_sets import sources_and_shares
 
 LIBRARIES = ("windtunnel", "torch", "numpy")
 
@@ -74,16 +75,17 @@ def train_on_worker(
         executor: where the worker is.
         address: the cluster, for executors that take one.
     """
-    data = arguments["data"]
-    if isinstance(data, Dataset) and not data.portable:
-        raise UserError(
-            f"{data.location} is only in the memory of this process; give a file or folder for a training on "
-            "another one."
-        )
+    sources, _ = sources_and_shares(arguments["data"])
+    for data in sources:
+        if isinstance(data, Dataset) and not data.portable:
+            raise UserError(
+                f"{data.location} is only in the memory of this process; give a file or folder for a "
+                "training on another one."
+            )
     folder.mkdir(parents=True, exist_ok=True)
     needs = Needs(
         included_files(),
-        local_paths([data.location if isinstance(data, Dataset) else str(data)]),
+        local_paths([data.location if isinstance(data, Dataset) else str(data) for data in sources]),
         folder.absolute(),
         {library: importlib.metadata.version(library) for library in LIBRARIES},
     )

@@ -35,8 +35,7 @@ from windtunnel.train.views import training_side
 
 def training_recipe(
     module: Any,
-    dataset: Dataset,
-    images: Sequence[Surveyed],
+    data: TrainingData,
     preprocess: Preprocess,
     settings: Settings,
     mix: Mix,
@@ -50,7 +49,7 @@ def training_recipe(
     geometry = preprocess.geometry
     return TrainingRecipe(
         module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
-        data=training_data(dataset, images),
+        data=data,
         preprocess=preprocess_record(preprocess),
         settings=record_of(settings, SettingsRecord),
         mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
@@ -59,12 +58,15 @@ def training_recipe(
     )
 
 
-def training_data(dataset: Dataset, images: Sequence[Surveyed]) -> TrainingData:
-    """The record of images and classes."""
+def training_data(
+    dataset: Dataset, images: Sequence[Surveyed], shares: tuple[float, ...] = ()
+) -> TrainingData:
+    """The record of images and classes, and of the shares of several sets."""
     return TrainingData(
         digest=digest([[image.sample.id, image.sample.labels, image.content] for image in images]),
         count=len(images),
         classes=dataset.label_space.classes,
+        shares=shares,
     )
 
 

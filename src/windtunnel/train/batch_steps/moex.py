@@ -45,11 +45,14 @@ class MoEx(BatchStep):
             # Losses may put several versions of the batch behind each other.
             return torch.cat([exchanged(part, partner) for part in output.split(len(partner))])
 
-        hook = _layer(step.module, str(settings["layer"])).register_forward_hook(exchange)
+        modules = [module for module in (step.module, step.teacher) if module is not None]
+        layers = [_layer(module, str(settings["layer"])) for module in modules]
+        hooks = [layer.register_forward_hook(exchange) for layer in layers]
         try:
             yield mixed_targets(step, partner, float(settings["share"]))
         finally:
-            hook.remove()
+            for hook in hooks:
+                hook.remove()
 
     def check_module(self, module: Any, settings: Settings, inputs: torch.Tensor) -> None:
         """Refuse a module without the layer, and a layer whose output has no positions."""
