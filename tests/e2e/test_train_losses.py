@@ -95,18 +95,14 @@ def test_a_stopped_training_ends_with_the_same_weights_and_a_model_that_runs_tak
     )
 
 
-def test_another_seed_gives_other_attacks(digits: Path, tmp_path: Path) -> None:
-    """The same order and crops with other random starts: epsilon is too small to matter to anything else."""
-    folders = []
-    for seed in (0, 1):
-        settings = Settings(epochs=1, batch=300, area=(1.0, 1.0), mirror=False, seed=seed)
-        done = fit(
-            network()[0:3].append(torch.nn.Flatten()).append(torch.nn.Linear(512, 10)), digits,
-            tmp_path / str(seed), preprocess=PREPROCESS, settings=settings,
-            remedies=Remedies(loss="adversarial"),
-        )  # fmt: skip
-        folders.append(done.folder)
-    assert not torch.equal(*(weights(folder)["0.weight"] for folder in folders))
+@pytest.mark.parametrize("name", ["adversarial", "logit_pairing", "stability", "start"])
+def test_only_the_last_layer_changes_if_only_it_is_trained(digits: Path, tmp_path: Path, name: str) -> None:
+    """Attacks and noise change neither frozen weights nor the statistics of frozen normalisation."""
+    remedies = replace(REMEDIES[name], layers="last")
+    done = fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=QUICK, remedies=remedies)
+    before, after = network().state_dict(), weights(done.folder)
+    changed = {key for key, value in before.items() if not torch.equal(value, after[key])}
+    assert changed == {"5.weight", "5.bias"}
 
 
 SCRIPT = """
