@@ -188,6 +188,36 @@ def test_the_model_declares_what_it_was_trained_on_and_with(tmp_path: Path) -> N
     assert "trained with it" in page and "test time only" not in page
 
 
+def test_a_checkpoint_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    """It has neither remedies nor more about an epoch than its loss."""
+    whole = trained(tmp_path / "whole", Remedies())
+    one_epoch = tmp_path / "part"
+
+    def stop(_epoch: int, _loss: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(one_epoch, Remedies(), advance=stop)
+    stored = checkpoint(one_epoch)
+    del stored["epochs"]
+    torch.save(stored, one_epoch / "checkpoint.pt")
+    assert trained(one_epoch, Remedies()).losses == whole.losses
+    assert_same_weights(tmp_path / "whole", one_epoch)
+    rows = (one_epoch / "history.csv").read_text().splitlines()
+    assert rows[1].endswith(",,,") and not rows[2].endswith(",,")
+
+
+def test_a_worker_returns_the_averaged_weights(tmp_path: Path) -> None:
+    here, there = network(), network()
+    for module, out, executor in ((here, "here", None), (there, "there", "processes")):
+        fit(
+            module, [("demo", 1.0)], tmp_path / out, preprocess=PREPROCESS, settings=QUICK,
+            remedies=Remedies(images=("cutout",), ema=0.5), device="cpu", executor=executor,
+        )  # fmt: skip
+    for name, value in here.state_dict().items():
+        assert torch.allclose(value, there.state_dict()[name], atol=1e-4), name
+
+
 class Exploding(torch.nn.Module):
     """Not finite from a step on."""
 
@@ -296,6 +326,20 @@ def test_what_does_not_fit_is_refused_before_training(
     with pytest.raises(UserError, match=words) as told:
         fit(given.pop("module"), given.pop("data"), tmp_path / "t", **given)
     assert "\n" not in str(told.value) and not (tmp_path / "t").exists()
+
+
+def test_a_module_that_cannot_be_copied_is_refused_if_a_copy_is_needed(tmp_path: Path) -> None:
+    class Single(torch.nn.Linear):
+        def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+            raise TypeError("there is only one")
+
+    module = torch.nn.Sequential(torch.nn.Flatten(), Single(3072, 10))
+    for remedies in (Remedies(ema=0.9), Remedies(loss="distillation")):
+        with pytest.raises(
+            UserError, match=r"cannot be copied \(there is only one\), which averaged weights"
+        ):
+            fit(module, "demo", tmp_path / "t", preprocess=PREPROCESS, remedies=remedies)
+    assert not (tmp_path / "t").exists()
 
 
 def test_a_module_without_a_last_layer_is_refused(tmp_path: Path) -> None:
