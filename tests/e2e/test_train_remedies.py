@@ -21,6 +21,7 @@ from windtunnel.models.torch import TorchPredictor
 from windtunnel.train import (
     Augmentation,
     Geometry,
+    Mix,
     Preprocess,
     Remedies,
     Settings,
@@ -28,6 +29,7 @@ from windtunnel.train import (
     fit,
     split_by_video,
 )
+from windtunnel.train.views import batches, labelled
 
 PREPROCESS = Preprocess(Geometry(rule="exact", crop_px=32), Tensor(mean=(0.5,) * 3, std=(0.25,) * 3))
 QUICK = Settings(epochs=2, batch=32, learning_rate=0.05, area=(0.7, 1.0), mirror=False)
@@ -111,6 +113,27 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path) -> None:
         process.wait()
     trained(tmp_path / "part", REMEDIES[0])
     assert_same_weights(tmp_path / "whole", tmp_path / "part")
+
+
+def test_views_of_a_loss_have_the_same_crop_and_random_steps_of_their_own() -> None:
+    dataset = windtunnel.open_dataset("demo")
+
+    def first_batch(texts: tuple[str, ...], versions: int = 0) -> np.ndarray:
+        calls = Remedies(images=texts).image_calls()
+        made = batches(
+            dataset, labelled(dataset)[:16], PREPROCESS.geometry, seed=0, epoch=0, size=8, mix=Mix(),
+            area=(0.3, 1.0), mirror=True, image_steps=calls, versions=versions,
+        )  # fmt: skip
+        return next(made)[0]
+
+    plain, equalised = first_batch(()), first_batch(("clahe",))
+    images, one, two = np.split(first_batch(("cutout(fill=7)", "clahe"), versions=2), 3)
+    assert np.array_equal(images, equalised)  # without the random step
+    images, one, two = np.split(first_batch(("clahe", "cutout(fill=7)"), versions=2), 3)
+    for view in (one, two):
+        covered = (view == 7).all(axis=-1)
+        assert np.array_equal(view[~covered], equalised[~covered]) and not np.array_equal(view, equalised)
+    assert not np.array_equal(one, two) and not np.array_equal(plain, equalised)
 
 
 def test_remedies_are_part_of_the_recipe(tmp_path: Path) -> None:
