@@ -17,6 +17,8 @@ import torch
 
 import windtunnel
 from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.train import (
     Augmentation,
@@ -29,6 +31,7 @@ from windtunnel.train import (
     fit,
     split_by_video,
 )
+from windtunnel.train.training_sets import epoch_samples, open_training_data
 from windtunnel.train.views import batches, labelled
 
 PREPROCESS = Preprocess(Geometry(rule="exact", crop_px=32), Tensor(mean=(0.5,) * 3, std=(0.25,) * 3))
@@ -418,8 +421,6 @@ def test_several_sets_are_mixed_by_their_shares(tmp_path: Path) -> None:
 
 
 def test_another_epoch_samples_other_images(tmp_path: Path) -> None:
-    from windtunnel.train.training_sets import epoch_samples, open_training_data
-
     dark, bright = arrays(tmp_path / "dark.npz", 10, 80), arrays(tmp_path / "bright.npz", 240, 50)
     samples = open_training_data([(dark, 0.8), (bright, 0.2)]).samples()
     drawn = [
@@ -437,18 +438,29 @@ def test_sets_of_other_classes_are_refused(tmp_path: Path) -> None:
         fit(network(), [(two, 1), (three, 1)], tmp_path / "t", preprocess=PREPROCESS)
 
 
-def test_classes_in_another_order_keep_their_names(tmp_path: Path) -> None:
-    from PIL import Image
+class Animals:
+    """One image of each class, with classes in a given order."""
 
-    from windtunnel.train.training_sets import open_training_data
+    name = location = "animals"
+    portable = False
 
-    for folder, names in (("one", ("cat", "dog")), ("two", ("dog", "cat"))):
-        for name in names:
-            (tmp_path / folder / name).mkdir(parents=True)
-            Image.new("RGB", (32, 32)).save(tmp_path / folder / name / "a.png")
-    both = open_training_data([(tmp_path / "one", 1), (tmp_path / "two", 1)])
+    def __init__(self, *classes: str) -> None:
+        self.label_space = LabelSpace("names", classes, "as given")
+
+    def samples(self) -> list[Sample]:
+        return [Sample(name, (label,)) for label, name in enumerate(self.label_space.classes)]
+
+    def read(self, sample: Sample) -> np.ndarray:
+        return np.full((32, 32, 3), ord(sample.id[0]), np.uint8)
+
+
+def test_classes_in_another_order_keep_their_names() -> None:
+    both = open_training_data([(Animals("cat", "dog"), 1), (Animals("dog", "cat"), 1)])
     names = {sample.id: both.label_space.classes[sample.labels[0]] for sample in both.samples()}
-    assert names == {f"{number}/{name}/a.png": name for number in (0, 1) for name in ("cat", "dog")}
+    assert names == {"0/cat": "cat", "0/dog": "dog", "1/cat": "cat", "1/dog": "dog"}
+    assert {sample.id: int(np.asarray(both.read(sample))[0, 0, 0]) for sample in both.samples()} == {
+        id_: ord(name[0]) for id_, name in names.items()
+    }
 
 
 def video_table(folder: Path, videos: int = 10) -> Path:
