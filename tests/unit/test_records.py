@@ -35,12 +35,7 @@ from windtunnel.core.records import (
     read_record,
 )
 from windtunnel.core.set_records import FixedFile, SetClasses, SetInfo, SetRecipe
-from windtunnel.data.manifest import SET, SetFolder, read_manifest
-from windtunnel.imaging.geometry import Geometry
-from windtunnel.models.preprocess import Preprocess, Tensor
-from windtunnel.store.folder import RUN, RunFolder, read_run_json
-from windtunnel.store.recipe_folder import FolderKind
-from windtunnel.train.records import (
+from windtunnel.core.training_records import (
     MixRecord,
     ModuleRecord,
     PreprocessRecord,
@@ -48,6 +43,11 @@ from windtunnel.train.records import (
     TrainingData,
     TrainingRecipe,
 )
+from windtunnel.data.manifest import SET, SetFolder, read_manifest
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.store.folder import RUN, RunFolder, read_run_json
+from windtunnel.store.recipe_folder import FolderKind
 
 # Two recipes and their digests as schema 1 wrote them: the demo, 10 images, fog:3.
 CANVAS = {
@@ -351,8 +351,8 @@ def test_records_cannot_be_changed() -> None:
 
 
 def test_every_field_of_a_recipe_has_a_name_for_refusals() -> None:
+    from windtunnel.store.training_folder import TRAINING
     from windtunnel.studies.records import STUDY, StudyRecipe
-    from windtunnel.train.loop import TRAINING
 
     kinds: list[tuple[FolderKind, type[msgspec.Struct]]] = [
         (RUN, Recipe), (SET, SetRecipe), (TRAINING, TrainingRecipe), (STUDY, StudyRecipe),

@@ -293,6 +293,7 @@ class ModelInfo(Record, frozen=True):
         preprocess_assumed: whether nothing was declared, and the default was used.
         outputs_from: `declared`, also if a trial run contradicts it, or `probed`.
         own_arithmetic: whether it converts pixels itself, so that the recipe's `tensor` was not applied.
+        trained_with: its training remedies, as declared.
     """
 
     name: str
@@ -304,6 +305,7 @@ class ModelInfo(Record, frozen=True):
     parameters: int
     tags: tuple[str, ...]
     own_arithmetic: bool = False
+    trained_with: tuple[str, ...] = ()
 
 
 class DataInfo(Record, frozen=True):

@@ -47,7 +47,7 @@ class Plugin:
         lacking = [*(fact for fact in facts if not getattr(self, fact)), *missing]
         if lacking:
             raise UserError(
-                f"The {_registry_of(self).kind} '{self.name or type(self).__name__}' declares no "
+                f"The {registry_of(self).kind} '{self.name or type(self).__name__}' declares no "
                 f"{', '.join(lacking)}; see CONTRIBUTING.md."
             )
 
@@ -78,7 +78,12 @@ class Registry(Generic[P]):
     @property
     def command(self) -> str:
         """The command that lists the plug-ins of this kind."""
-        return f"windtunnel list {self.kind.replace(' ', '-')}s"
+        return f"windtunnel list {self.plural.replace(' ', '-')}"
+
+    @property
+    def plural(self) -> str:
+        """The kind in the plural: `wrappers`, `losses`."""
+        return f"{self.kind}es" if self.kind.endswith("s") else f"{self.kind}s"
 
     def names(self) -> list[str]:
         """Every plug-in's name, sorted; nothing is imported."""
@@ -163,7 +168,7 @@ class Registry(Generic[P]):
     @cached_property
     def _entry_points(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
         entries: dict[str, list[importlib.metadata.EntryPoint]] = {}
-        for entry in importlib.metadata.entry_points(group=f"windtunnel.{self.kind.replace(' ', '_')}s"):
+        for entry in importlib.metadata.entry_points(group=f"windtunnel.{self.plural.replace(' ', '_')}"):
             entries.setdefault(entry.name, []).append(entry)
         return entries
 
@@ -204,7 +209,7 @@ def include_python(path: Path, content: bytes | None = None) -> list[str]:
     }
     plugins = {id(plugin): plugin for plugin in declared if id(plugin) not in imported}.values()
     for plugin in plugins:
-        _registry_of(plugin).add(plugin, path)
+        registry_of(plugin).add(plugin, path)
     if plugins:
         _INCLUDED[path.resolve()] = None
     return sorted(plugin.name for plugin in plugins)
@@ -226,7 +231,8 @@ def _package_of(entry: importlib.metadata.EntryPoint) -> str:
     return entry.dist.name if entry.dist else entry.value
 
 
-def _registry_of(plugin: Plugin) -> Registry[Any]:
+def registry_of(plugin: Plugin) -> Registry[Any]:
+    """The registry of a plug-in's kind."""
     for type_ in type(plugin).__mro__:
         if type_ in _REGISTRIES:
             return _REGISTRIES[type_]

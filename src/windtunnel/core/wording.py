@@ -14,6 +14,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def article(noun: str) -> str:
+    """A noun with its indefinite article: `a loss`, `an image step`."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 def listed(values: Sequence[object], most: int | None = None) -> str:
     """Values separated by commas, at most `most`, then the number left: `fog, snow and 3 more`, `none`."""
     shown = ", ".join(map(str, values[:most])) or "none"

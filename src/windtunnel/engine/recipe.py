@@ -85,6 +85,7 @@ def model_info(model: Model) -> ModelInfo:
         parameters=model.about.parameters,
         tags=tuple(model.about.tags),
         own_arithmetic=model.own_arithmetic,
+        trained_with=tuple(model.about.trained_with),
     )
 
 

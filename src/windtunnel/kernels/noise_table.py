@@ -5,7 +5,7 @@ probabilities of every output byte for the input byte v, with clipping and trunc
 Sampling a row by the alias method costs one 32-bit draw whatever the distribution: 8 bits choose a
 column, 24 bits choose between that column and its alias.
 
-The tables of the noises that both corruptions and sequences have are made here.
+The tables of the noises that corruptions, sequences and training share are made here.
 """
 
 from __future__ import annotations
@@ -46,6 +46,15 @@ def speckle_table(sigma: float) -> NDArray[np.uint32]:
     with np.errstate(divide="ignore"):
         # Black has no noise: its spread is zero, and every edge lies infinitely far above.
         return alias_table(matrix_from_cdf(ndtr((edge - value) / (value * sigma))))
+
+
+@lru_cache(maxsize=_KEPT)
+def uniform_table(width: float) -> NDArray[np.uint32]:
+    """clip(x + U(-width, width))."""
+    value = np.arange(LEVELS)[:, None]
+    edge = np.arange(1, LEVELS)[None, :]
+    below = np.clip((edge - value) / (2 * 255.0 * width) + 0.5, 0, 1)
+    return alias_table(matrix_from_cdf(below))
 
 
 @lru_cache(maxsize=_KEPT)

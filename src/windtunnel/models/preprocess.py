@@ -120,11 +120,13 @@ class About:
         family: such as `resnet`; "" for unknown.
         parameters: the number of parameters; 0 for unknown.
         tags: any distinguishing words.
+        trained_with: training remedies as texts, such as `augmix` or `clahe(clip=3)`.
     """
 
     family: str = ""
     parameters: int = 0
     tags: tuple[str, ...] = ()
+    trained_with: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def read_declaration(path: Location) -> Declaration:
         raise UserError(f"{path} is not valid TOML: {error}.") from error
     allowed = (
         "preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on", "family",
-        "parameters", "tags", "wrappers",
+        "parameters", "tags", "wrappers", "trained_with",
     )  # fmt: skip
     _refuse_unknown(table, allowed, str(path))
     preset = str(table.get("preset", DEFAULT_PRESET))
@@ -222,7 +224,8 @@ def _about(table: Mapping[str, Any], path: Location) -> About:
         raise UserError(f"{path}: family is {family!r}; give a text.")
     if not isinstance(parameters, int) or isinstance(parameters, bool) or parameters < 0:
         raise UserError(f"{path}: parameters is {parameters!r}; give a whole number, such as 25_557_032.")
-    return About(family, parameters, _texts(table.get("tags", ()), f"tags in {path}"))
+    tags, trained_with = (_texts(table.get(key, ()), f"{key} in {path}") for key in ("tags", "trained_with"))
+    return About(family, parameters, tags, trained_with)
 
 
 def _table(table: Mapping[str, Any], key: str, path: Location) -> dict[str, Any]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.calls import Call, call_text, parse_call
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.placement import Placement
@@ -20,19 +19,12 @@ from windtunnel.core.wording import counted
 from windtunnel.models import Model, Scores, probe_images
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.models.probabilities import as_probabilities
-from windtunnel.models.wrappers import REGISTRY, Images, Settings, Wrapper
+from windtunnel.models.wrappers import REGISTRY, Images, Wrapper
 
 SEPARATOR = "|"
 TEST_TIME_ONLY = "test time only"
-_CALL = re.compile(r"\s*(?P<name>[\w/-]+)\s*(?:\((?P<arguments>.*)\))?\s*", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class WrapperCall:
-    """A wrapper with checked parameters, as written before a model."""
-
-    wrapper: Wrapper
-    settings: Settings
+TRAINED_WITH = "trained with it"
+WrapperCall = Call[Wrapper]
 
 
 class WrappedModel(Model):
@@ -46,11 +38,11 @@ class WrappedModel(Model):
     """
 
     def __init__(self, inner: Model, call: WrapperCall) -> None:
-        self._wrapper = call.wrapper
+        self._wrapper = call.plugin
         self._call = call
-        self._settings, fitted = call.wrapper.resolved(call.settings, inner)
+        self._settings, fitted = call.plugin.resolved(call.settings, inner)
         self._adopt(inner)
-        record = WrapperRecord(call.wrapper.name, dict(self._settings), call.wrapper.assets())
+        record = WrapperRecord(call.plugin.name, dict(self._settings), call.plugin.assets())
         self.wrappers = (record, *inner.wrappers)
         self.fitted_images = inner.fitted_images | fitted
         self.fingerprint = f"{inner.fingerprint}-{digest(record.to_json())[:16]}"
@@ -115,8 +107,7 @@ class WrappedModel(Model):
         changed = {
             name: value for name, value in self._settings.items() if defaults.get(name, value) != value
         }
-        text = call_text(self._wrapper.name, changed)
-        return f"{text} ({TEST_TIME_ONLY})" if self._wrapper.changes_images else text
+        return call_text(self._wrapper.name, changed) + _label_suffix(self.wrappers, self.about.trained_with)
 
     def _counted_views(self) -> int:
         """The number of views of an image; a third-party wrapper that fails on one is refused."""
@@ -152,7 +143,7 @@ def wrap(model: Any, *wrappers: str, preprocess: str | Path | None = None) -> Mo
     """
     from windtunnel.models import load_model
 
-    calls = [parse_call(text) for text in wrappers]
+    calls = [parse_wrapper(text) for text in wrappers]
     return wrapped_in(load_model(model, preprocess), calls)
 
 
@@ -165,7 +156,7 @@ def wrapped_in(model: Model, calls: Sequence[WrapperCall]) -> Model:
 
 def wrapped_as_declared(model: Model) -> Model:
     """A model in the wrappers of its declaration."""
-    return wrapped_in(model, [parse_call(text) for text in model.declared_wrappers])
+    return wrapped_in(model, [parse_wrapper(text) for text in model.declared_wrappers])
 
 
 def files_of(text: str) -> tuple[str, ...]:
@@ -173,7 +164,7 @@ def files_of(text: str) -> tuple[str, ...]:
     if Path(text).exists() or SEPARATOR not in text:
         return (text,)
     wrappers, model = split_wrapped(text)
-    values = [value for call in map(parse_call, wrappers) for value in call.settings.values()]
+    values = [value for call in map(parse_wrapper, wrappers) for value in call.settings.values()]
     return (model.strip(), *(value for value in values if isinstance(value, str)))
 
 
@@ -183,47 +174,41 @@ def split_wrapped(text: str) -> tuple[tuple[str, ...], str]:
     return tuple(wrappers), model
 
 
-def parse_call(text: str) -> WrapperCall:
+def parse_wrapper(text: str) -> WrapperCall:
     """A wrapper with its parameters: `clahe`, `clahe(clip=3, tiles=4)`."""
-    match = _CALL.fullmatch(text)
-    if match is None:
-        raise UserError(
-            f"'{text}' is not a wrapper; write NAME or NAME(PARAMETER=VALUE, ...), such as clahe(clip=3). "
-            f"{REGISTRY.command} lists them."
-        )
-    wrapper = REGISTRY.get(match["name"])
-    given: dict[str, object] = {}
-    for argument in filter(None, map(str.strip, (match["arguments"] or "").split(","))):
-        name, equals, value = (part.strip() for part in argument.partition("="))
-        if not equals or not name or not value or name in given:
-            raise UserError(
-                f"{text}: '{argument}' is not understood; write each parameter once, as NAME=VALUE: "
-                f"{wrapper.written}."
-            )
-        given[name] = value
-    return WrapperCall(wrapper, wrapper.settings(given))
+    return parse_call(text, REGISTRY)
 
 
-def call_text(name: str, settings: Settings) -> str:
-    """A wrapper with settings as text: `clahe(clip=3)`."""
-    arguments = ", ".join(
-        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
-        for key, value in settings.items()
-    )
-    return f"{name}({arguments})" if arguments else name
+def describe_wrappers(
+    records: Sequence[WrapperRecord], passes: int = 0, trained_with: Sequence[str] = ()
+) -> str:
+    """Wrappers as short text, the outermost first.
 
-
-def describe_wrappers(records: Sequence[WrapperRecord], passes: int = 0) -> str:
-    """Wrappers as short text, the outermost first; with the number of forward passes if it is given."""
-    names = REGISTRY.names()
+    Args:
+        records: the wrappers.
+        passes: the number of forward passes, if it is to be stated.
+        trained_with: the model's training remedies, as declared.
+    """
     texts = [
-        call_text(record.name, record.settings)
-        + (
-            f" ({TEST_TIME_ONLY})"
-            if record.name in names and REGISTRY.get(record.name).changes_images
-            else ""
-        )
-        for record in records
+        call_text(record.name, record.settings) + _label_suffix(records[place:], trained_with)
+        for place, record in enumerate(records)
     ]
     cost = f"; {counted(passes, 'forward pass', 'forward passes')} per image" if passes else ""
     return ", ".join(texts) + cost
+
+
+def _label_suffix(records: Sequence[WrapperRecord], trained_with: Sequence[str]) -> str:
+    """Whether the model was trained with the first of some wrappers, if that one changes images; else ""."""
+    record, *inner = records
+    if record.name not in REGISTRY or not REGISTRY.get(record.name).changes_images:
+        return ""
+    # Of the same wrapper twice, the model was trained with the inner one.
+    trained = record not in inner and any(_is_call(record, text) for text in trained_with)
+    return f" ({TRAINED_WITH if trained else TEST_TIME_ONLY})"
+
+
+def _is_call(record: WrapperRecord, text: str) -> bool:
+    """Whether a declared training remedy is the same call as a wrapper; other remedies are no wrappers."""
+    if text.partition("(")[0].strip() != record.name:
+        return False
+    return dict(parse_wrapper(text).settings) == dict(record.settings)

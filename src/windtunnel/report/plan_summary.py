@@ -35,9 +35,12 @@ def describe_model(model: Model) -> str:
         f"{model.kind_title or model.kind}{_arithmetic(model)}, {size}, "
         f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
         f"preprocessing {model.preprocess.geometry.describe()}, {tensor} "
-        f"({model.preprocess.origin})"
-        + (f"; wrappers {describe_wrappers(model.wrappers, model.passes)}" if model.wrappers else "")
+        f"({model.preprocess.origin})" + (f"; wrappers {_wrappers(model)}" if model.wrappers else "")
     )
+
+
+def _wrappers(model: Model) -> str:
+    return describe_wrappers(model.wrappers, model.passes, trained_with=model.about.trained_with)
 
 
 def _arithmetic(model: Model) -> str:

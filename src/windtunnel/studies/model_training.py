@@ -19,11 +19,11 @@ from windtunnel.data import Dataset
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 from windtunnel.models import load_model
 from windtunnel.models.torch import TorchPredictor
+from windtunnel.store.training_folder import read_history
 from windtunnel.studies.condition_images import stored_images
 from windtunnel.studies.model_predictions import ModelPredictions
 from windtunnel.studies.protocols import Protocol
 from windtunnel.train.augmentation import Augmentation
-from windtunnel.train.checkpoints import read_history
 from windtunnel.train.loop import fit
 from windtunnel.train.networks import built
 

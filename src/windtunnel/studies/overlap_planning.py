@@ -12,6 +12,7 @@ from windtunnel.core.locations import Location, is_inside, local_path
 from windtunnel.core.option_names import option
 from windtunnel.core.records import record_of
 from windtunnel.core.samples import Surveyed
+from windtunnel.core.training_records import MixRecord, SettingsRecord
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import edition_of
@@ -27,7 +28,6 @@ from windtunnel.train.augmentation import conditions_at, unit_and_severity
 from windtunnel.train.export import check_exporter
 from windtunnel.train.module_checks import check_fits, torch_device
 from windtunnel.train.networks import built, network_assets
-from windtunnel.train.records import MixRecord, SettingsRecord
 from windtunnel.train.training_recipe import preprocess_record, training_data
 from windtunnel.train.views import labelled, readable
 

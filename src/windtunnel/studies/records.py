@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.records import Record
+from windtunnel.core.training_records import MixRecord, PreprocessRecord, SettingsRecord, TrainingData
 from windtunnel.store.recipe_folder import FolderKind
 from windtunnel.studies.overlap_files import STUDY_FILE
-from windtunnel.train.records import MixRecord, PreprocessRecord, SettingsRecord, TrainingData
 
 PARTS = {
     "network": "network",

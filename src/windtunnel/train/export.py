@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,25 @@ def check_exporter() -> None:
     load_extra("onnx", "Exporting trained models to ONNX")
 
 
-def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], file: Path) -> Path:
-    """Write a module as ONNX with a dynamic batch axis, and `<file>.toml` that declares its preprocessing."""
+def export_onnx(
+    module: Any,
+    preprocess: Preprocess,
+    classes: Sequence[str],
+    file: Path,
+    declared: Mapping[str, Sequence[str]],
+) -> Path:
+    """Write a module as ONNX with a dynamic batch axis, and `<file>.toml` that declares its preprocessing.
+
+    Args:
+        module: the trained module.
+        preprocess: its preprocessing.
+        classes: class names in the order of the outputs.
+        file: the ONNX file.
+        declared: further lists of texts for the TOML, such as `trained_on`; empty ones are left out.
+    """
     _write_graph(module, preprocess, file)
-    text = declaration_text(preprocess, {}, labels=list(classes), outputs="logits")
+    facts = {key: list(texts) for key, texts in declared.items() if texts}
+    text = declaration_text(preprocess, facts, labels=list(classes), outputs="logits")
     Path(f"{file}.toml").write_text(text, encoding="utf-8")
     return file
 

@@ -7,23 +7,23 @@ interrupted training with the same result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.locations import Location, local_path
+from windtunnel.core.locations import local_path
 from windtunnel.core.samples import Surveyed
-from windtunnel.data import Dataset, open_dataset
+from windtunnel.data import Dataset
 from windtunnel.engine.executors import checked_executor
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.recipe_folder import RecipeFolder
+from windtunnel.store.training_folder import TRAINING, write_history
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.augmentation import Augmentation
@@ -31,15 +31,24 @@ from windtunnel.train.checkpoints import (
     load_weights,
     resume,
     save_checkpoint,
-    write_history,
 )
 from windtunnel.train.export import check_exporter, check_exports, export_onnx
 from windtunnel.train.mixing import Mix
-from windtunnel.train.module_checks import check_fits, check_types, torch_device
+from windtunnel.train.module_checks import blank_inputs, check_fits, check_types, torch_device
+from windtunnel.train.remedies import Remedies
 from windtunnel.train.remote import train_on_worker
 from windtunnel.train.settings import Settings
-from windtunnel.train.training_recipe import TRAINING, check_same_training, training_recipe
-from windtunnel.train.views import Batch, batches, labelled, readable, training_side
+from windtunnel.train.trained_layers import check_layers, trained_parameters
+from windtunnel.train.trainer import Trainer
+from windtunnel.train.training_recipe import check_same_training, training_data, training_recipe
+from windtunnel.train.training_sets import (
+    TrainingSource,
+    epoch_samples,
+    open_training_data,
+    set_sizes,
+    sources_and_shares,
+)
+from windtunnel.train.views import batches, labelled, readable, training_side
 
 MODEL = "model.onnx"
 
@@ -63,13 +72,14 @@ class Trained:
 
 def fit(
     module: Any,
-    data: str | Location | Dataset,
+    data: TrainingSource,
     out: str | Path,
     *,
     preprocess: str | Path | Preprocess,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     mix: Mix = Mix(),  # noqa: B008 (frozen)
     augmentation: Augmentation = Augmentation(),  # noqa: B008 (frozen)
+    remedies: Remedies = Remedies(),  # noqa: B008 (frozen)
     device: str = "auto",
     advance: Callable[[int, float], None] = lambda _done, _loss: None,
     executor: str | None = None,
@@ -79,13 +89,15 @@ def fit(
 
     Args:
         module: a torch module from the preprocess's tensor to one score per class of the data.
-        data: labelled images.
+        data: labelled images, or pairs of images and their share of an epoch, such as
+            `[("train", 0.8), ("stylized", 0.2)]`.
         out: the folder of the training; a folder of the same training is continued.
         preprocess: the module's preprocessing, in training and afterwards: a preset's name, a TOML file or a
             `Preprocess`.
         settings: epochs, learning rate and so on.
         mix: decoders and resizers to draw from; by default those of the preprocessing.
         augmentation: corrupted copies to train on; by default each epoch has every image once, clean.
+        remedies: methods for more robust models; by default none.
         device: `cpu`, `cuda`, or `auto` for the GPU if there is one.
         advance: called after each epoch with its number and its mean loss.
         executor: where to train, as `windtunnel list executors` names it; by default in this process. A
@@ -100,15 +112,21 @@ def fit(
     check_exporter()
     preprocess = wanted(preprocess)
     check_types(
-        module, settings=(settings, Settings), mix=(mix, Mix), augmentation=(augmentation, Augmentation)
+        module,
+        settings=(settings, Settings),
+        mix=(mix, Mix),
+        augmentation=(augmentation, Augmentation),
+        remedies=(remedies, Remedies),
     )
+    remedies.check_tensor(preprocess.tensor)
+    _, shares = sources_and_shares(data)
     folder = local_path(out, "folder of a training")
     RecipeFolder(folder, TRAINING).check_free()
     chosen = checked_executor(executor, address)
     if chosen and chosen.separate:
         arguments = {
             "module": module, "data": data, "out": out, "preprocess": preprocess, "settings": settings,
-            "mix": mix, "augmentation": augmentation, "device": device,
+            "mix": mix, "augmentation": augmentation, "remedies": remedies, "device": device,
         }  # fmt: skip
         trained = train_on_worker(fit, arguments, folder, advance, chosen, address)
         load_weights(folder, module)
@@ -117,42 +135,63 @@ def fit(
     ways = mix.ways(geometry)
     refuse_scaling(way.decoder for way in ways)
     corruptions = augmentation.conditions(training_side(geometry))
+    remedies.check_images(training_side(geometry))
     check_deterministic(corruptions, mix.variants(geometry) or [geometry])
-    dataset = open_dataset(data)
+    dataset = open_training_data(data)
     images, left_out = _training_images(dataset, mix, ways)
-    place = torch_device(device)
+    samples = [image.sample for image in images]
+    count = sum(set_sizes(samples, shares)) if shares else len(samples)
+    place, classes = torch_device(device), len(dataset.label_space)
     module = module.to(place)
-    check_fits(module, preprocess, len(dataset.label_space), place)
+    check_fits(module, preprocess, classes, place)
+    check_layers(module, remedies.layers, classes)
+    remedies.check_module(module, blank_inputs(preprocess, place))
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
-    recipe = training_recipe(module, dataset, images, preprocess, settings, mix, augmentation)
+    recipe = training_recipe(
+        module, training_data(dataset, images, shares), preprocess, settings, mix, augmentation, remedies
+    )
     check_same_training(folder, recipe)
-    rate, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
-    optimiser = torch.optim.SGD(module.parameters(), lr=rate, momentum=momentum, weight_decay=decay)
-    losses = resume(folder, module, optimiser, place)
-    write_history(folder, losses)
-    samples = [image.sample for image in images]
-    steps = max(1, len(samples) * augmentation.copies // settings.batch)
-    # Epochs seed torch's generator; the caller's state is restored at the end.
-    with torch.random.fork_rng():
-        for epoch in range(len(losses), settings.epochs):
-            views = batches(
-                dataset,
-                samples,
-                geometry,
-                seed=settings.seed,
-                epoch=epoch,
-                size=settings.batch,
-                mix=mix,
-                area=settings.area,
-                mirror=settings.mirror,
-                augmentation=augmentation,
-            )
-            losses.append(_epoch(module, optimiser, place, views, preprocess, settings, epoch, steps))
-            save_checkpoint(folder, module, optimiser, losses)
-            advance(epoch + 1, losses[-1])
-    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
-    return Trained(folder, model, tuple(losses), left_out)
+    with trained_parameters(module, remedies.layers, classes) as parameters:
+        optimiser = torch.optim.SGD(
+            parameters,
+            lr=settings.learning_rate,
+            momentum=settings.momentum,
+            weight_decay=settings.weight_decay,
+        )
+        trainer = Trainer.of(module, optimiser, place, preprocess, settings, remedies, classes)
+        history = resume(folder, trainer.modules(), optimiser, place)
+        write_history(folder, history)
+        steps = max(1, count * augmentation.copies // settings.batch)
+        # Epochs seed torch's generator; the caller's state is restored at the end.
+        with torch.random.fork_rng():
+            for epoch in range(len(history), settings.epochs):
+                views = batches(
+                    dataset,
+                    epoch_samples(samples, shares, settings.seed, epoch),
+                    geometry,
+                    seed=settings.seed,
+                    epoch=epoch,
+                    size=settings.batch,
+                    mix=mix,
+                    area=settings.area,
+                    mirror=settings.mirror,
+                    augmentation=augmentation,
+                    image_steps=remedies.image_calls(),
+                    versions=trainer.loss.plugin.views,
+                )
+                history.append(trainer.epoch(views, epoch, steps))
+                save_checkpoint(folder, trainer.modules(), optimiser, history)
+                advance(epoch + 1, history[-1].loss)
+    if trainer.average is not None:
+        module.load_state_dict(trainer.average.module.state_dict())
+    declared = {
+        "trained_on": (*augmentation.corruptions, *remedies.trained_on()),
+        "trained_with": remedies.trained_with(),
+        "wrappers": remedies.wrappers(),
+    }
+    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL, declared)
+    return Trained(folder, model, tuple(row.loss for row in history), left_out)
 
 
 def _training_images(
@@ -169,38 +208,3 @@ def _training_images(
     if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
         raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
     return images, left_out
-
-
-def _epoch(
-    module: Any,
-    optimiser: Any,
-    place: torch.device,
-    views: Iterable[Batch],
-    preprocess: Preprocess,
-    settings: Settings,
-    epoch: int,
-    steps: int,
-) -> float:
-    """One pass over the images; returns the mean loss."""
-    module.train()
-    torch.manual_seed((settings.seed * 1_000_003 + epoch) % 2**64)  # for dropout and similar layers
-    if settings.resets_momentum_before(epoch):
-        optimiser.state.clear()
-    total, seen = 0.0, 0
-    for step, (images, labels) in enumerate(views):
-        for group in optimiser.param_groups:
-            group["lr"] = settings.learning_rate_at(epoch, step, steps)
-        inputs = torch.from_numpy(np.ascontiguousarray(preprocess.tensor.apply(images))).to(place)
-        loss = _loss(module, inputs, torch.from_numpy(labels).to(place))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        total, seen = total + loss.item() * len(labels), seen + len(labels)
-    if not np.isfinite(total):
-        raise UserError(f"The loss is no longer finite in epoch {epoch + 1}; lower learning_rate.")
-    return total / seen
-
-
-def _loss(module: Any, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The loss of a batch: cross-entropy."""
-    return torch.nn.functional.cross_entropy(module(inputs), labels)

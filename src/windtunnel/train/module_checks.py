@@ -39,18 +39,25 @@ def torch_device(name: str) -> torch.device:
     return device
 
 
-def check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.device) -> None:
-    """Apply a module to two blank images; refuses one that fails or does not return class scores."""
+def blank_inputs(preprocess: Preprocess, place: torch.device) -> torch.Tensor:
+    """The module's input for two blank images."""
     side_px = training_side(preprocess.geometry)
     blank = preprocess.tensor.apply(np.zeros((2, side_px, side_px, 3), np.uint8))
+    return torch.from_numpy(blank).to(place)
+
+
+def check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.device) -> None:
+    """Apply a module to two blank images; refuses one that fails or does not return class scores."""
+    blank = blank_inputs(preprocess, place)
     training = module.training
     try:
         with torch.no_grad():
-            scores = module.eval()(torch.from_numpy(blank).to(place))
+            scores = module.eval()(blank)
     except Exception as error:  # of the user's module
         reason = " ".join(str(error).split())
+        kind = str(blank.dtype).removeprefix("torch.")
         raise UserError(
-            f"The module cannot take what the preprocessing gives, {blank.dtype} of shape {blank.shape}: "
+            f"The module cannot take what the preprocessing gives, {kind} of shape {tuple(blank.shape)}: "
             f"{reason}"
         ) from error
     finally:

@@ -13,7 +13,8 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs, local_paths
-from windtunnel.train.checkpoints import read_history
+from windtunnel.store.training_folder import read_history
+from windtunnel.train.training_sets import sources_and_shares
 
 LIBRARIES = ("windtunnel", "torch", "numpy")
 
@@ -74,16 +75,17 @@ def train_on_worker(
         executor: where the worker is.
         address: the cluster, for executors that take one.
     """
-    data = arguments["data"]
-    if isinstance(data, Dataset) and not data.portable:
-        raise UserError(
-            f"{data.location} is only in the memory of this process; give a file or folder for a training on "
-            "another one."
-        )
+    sources, _ = sources_and_shares(arguments["data"])
+    for data in sources:
+        if isinstance(data, Dataset) and not data.portable:
+            raise UserError(
+                f"{data.location} is only in the memory of this process; give a file or folder for a "
+                "training on another one."
+            )
     folder.mkdir(parents=True, exist_ok=True)
     needs = Needs(
         included_files(),
-        local_paths([data.location if isinstance(data, Dataset) else str(data)]),
+        local_paths([data.location if isinstance(data, Dataset) else str(data) for data in sources]),
         folder.absolute(),
         {library: importlib.metadata.version(library) for library in LIBRARIES},
     )
@@ -91,10 +93,10 @@ def train_on_worker(
 
     def report(_done: int, _failed: int) -> None:
         nonlocal reported
-        losses = read_history(folder)
-        for epoch in range(reported, len(losses)):
-            advance(epoch + 1, losses[epoch])
-        reported = max(reported, len(losses))
+        history = read_history(folder)
+        for epoch in range(reported, len(history)):
+            advance(epoch + 1, history[epoch].loss)
+        reported = max(reported, len(history))
 
     job = Training(function, arguments, needs)
     [(_, trained)] = executor.work(job, [TrainingItem(str(folder))], 1, report, address)

@@ -11,14 +11,9 @@ import msgspec
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
-from windtunnel.core.records import RecordError, read_record, record_of
+from windtunnel.core.records import record_of
 from windtunnel.core.samples import Surveyed
-from windtunnel.data import Dataset
-from windtunnel.models.preprocess import Preprocess
-from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
-from windtunnel.train.augmentation import Augmentation
-from windtunnel.train.mixing import Mix
-from windtunnel.train.records import (
+from windtunnel.core.training_records import (
     AugmentationRecord,
     MixRecord,
     ModuleRecord,
@@ -27,28 +22,25 @@ from windtunnel.train.records import (
     TrainingData,
     TrainingRecipe,
 )
+from windtunnel.data import Dataset
+from windtunnel.models.preprocess import Preprocess
+from windtunnel.store.recipe_folder import RecipeFolder
+from windtunnel.store.training_folder import TRAINING, read_training
+from windtunnel.train.augmentation import Augmentation
+from windtunnel.train.mixing import Mix
+from windtunnel.train.remedies import Remedies
 from windtunnel.train.settings import Settings
 from windtunnel.train.views import training_side
-
-PARTS = {
-    "module": "module",
-    "data": "data",
-    "preprocess": "preprocess",
-    "settings": "settings",
-    "mix": "mix",
-    "augmentation": "augmentation",
-}
-TRAINING = FolderKind("training", "training.json", 2, PARTS)
 
 
 def training_recipe(
     module: Any,
-    dataset: Dataset,
-    images: Sequence[Surveyed],
+    data: TrainingData,
     preprocess: Preprocess,
     settings: Settings,
     mix: Mix,
     augmentation: Augmentation,
+    remedies: Remedies,
 ) -> TrainingRecipe:
     """Everything that determines the weights, except the module's initial weights."""
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
@@ -57,20 +49,24 @@ def training_recipe(
     geometry = preprocess.geometry
     return TrainingRecipe(
         module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
-        data=training_data(dataset, images),
+        data=data,
         preprocess=preprocess_record(preprocess),
         settings=record_of(settings, SettingsRecord),
         mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
         augmentation=augmentation_record(augmentation, training_side(geometry)),
+        remedies=remedies.record(),
     )
 
 
-def training_data(dataset: Dataset, images: Sequence[Surveyed]) -> TrainingData:
-    """The record of images and classes."""
+def training_data(
+    dataset: Dataset, images: Sequence[Surveyed], shares: tuple[float, ...] = ()
+) -> TrainingData:
+    """The record of images and classes, and of the shares of several sets."""
     return TrainingData(
         digest=digest([[image.sample.id, image.sample.labels, image.content] for image in images]),
         count=len(images),
         classes=dataset.label_space.classes,
+        shares=shares,
     )
 
 
@@ -97,10 +93,7 @@ def check_same_training(path: Path, recipe: TrainingRecipe) -> None:
     if not folder.recipe_path.exists():
         folder.write_recipe_file({"recipe": recipe.to_json()})
         return
-    try:
-        stored = read_record(folder.read_recipe_file().get("recipe"), TrainingRecipe)
-    except RecordError as error:
-        raise folder.damaged(error) from error
+    stored = read_training(path)
     if changed := folder.differing_parts(stored, recipe):
         raise UserError(
             f"{path} contains another training (different {', '.join(changed)}); give another folder."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.calls import Call
 from windtunnel.core.errors import ImageError, RunFailed, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Sample, Surveyed
@@ -17,6 +19,7 @@ from windtunnel.data.survey import survey
 from windtunnel.imaging.crops import Area, training_view
 from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
 from windtunnel.train.augmentation import Augmentation, corrupted_view
+from windtunnel.train.image_steps import ImageStep, applied
 from windtunnel.train.mixing import Mix
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
@@ -73,20 +76,25 @@ def batches(
     area: Area,
     mirror: bool,
     augmentation: Augmentation = Augmentation(),  # noqa: B008 (frozen)
+    image_steps: Sequence[Call[ImageStep]] = (),
+    versions: int = 0,
 ) -> Iterator[Batch]:
     """The batches of an epoch, in an order of its own; a last batch that is too small is left out.
 
     Every copy of an image has a crop of its own. Corruptions are applied after the crop, at the module's
-    size.
+    size, and image steps after them. With further versions of each image, these follow the images of the
+    batch: n images with the steps that are not random, then n first versions with all steps, and so on.
     """
     side_px = training_side(geometry)
     conditions = augmentation.conditions(side_px)
     order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(
         len(samples) * augmentation.copies
     )
+    plain = [call for call in image_steps if not call.plugin.random]
     whole = len(order) // size if len(order) >= size else 1
     for number, chosen in enumerate(np.array_split(order[: whole * size], whole)):
-        views, labels = [], []
+        views: list[list[Image]] = [[] for _ in range(1 + versions)]
+        labels = []
         for place in chosen:
             copy, row = divmod(int(place), len(samples))
             sample = samples[row]
@@ -96,9 +104,11 @@ def batches(
             view = training_view(image, side_px, way.resizer, draws, area, mirror=mirror)
             if augmentation.is_corrupted(copy):
                 view = corrupted_view(view, conditions, seed, epoch, copy, sample.id)
-            views.append(view)
+            for version, made in enumerate(views):
+                calls = plain if versions and not version else image_steps
+                made.append(applied(view, calls, seed, epoch, sample.id, f"{copy}/{version}"))
             labels.append(sample.labels[0])
-        yield np.stack(views), np.array(labels, np.int64)
+        yield np.stack(list(chain.from_iterable(views))), np.array(labels, np.int64)
 
 
 def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:

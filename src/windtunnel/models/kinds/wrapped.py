@@ -23,12 +23,12 @@ class Wrapped(ModelKind):
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
         """The model in its wrappers."""
-        from windtunnel.models.wrapping import parse_call, split_wrapped, wrapped_in
+        from windtunnel.models.wrapping import parse_wrapper, split_wrapped, wrapped_in
 
         texts, model = split_wrapped(str(source))
         if not model.strip():
             raise UserError(f"{source} names no model; write {self.form}.")
-        calls = [parse_call(text) for text in texts]
+        calls = [parse_wrapper(text) for text in texts]
         return wrapped_in(load_unplaced(model.strip(), preprocess, data_size), calls)
 
 

@@ -48,7 +48,11 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             f"{info.model.name}, {model.kind}, {model.classes:,} outputs, {model.outputs} "
             f"({info.model.outputs_from}), fingerprint {model.fingerprint}",
         ),
-        *([("wrappers", describe_wrappers(model.wrappers))] if model.wrappers else []),
+        *(
+            [("wrappers", describe_wrappers(model.wrappers, trained_with=info.model.trained_with))]
+            if model.wrappers
+            else []
+        ),
         (
             "preprocessing",
             f"{info.model.preprocess_from}: {_fields_text(model.geometry)}; {_tensor_text(info, recipe)}",
@@ -58,6 +62,7 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             f"{_device(info, recipe)}; {recipe.precision}, {counted(recipe.batch, 'image')} in a batch",
         ),
         ("trained on", ", ".join(info.model.trained_on) or "unknown (not declared)"),
+        *([("trained with", ", ".join(info.model.trained_with))] if info.model.trained_with else []),
         (
             "data",
             f"{info.data.location}{_clean_location(info.data)}: {data.count:,} of {data.of:,} "

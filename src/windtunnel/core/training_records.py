@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from windtunnel.core.records import GeometryRecord, Record, TensorRecord
+from windtunnel.core.records import GeometryRecord, Number, Record, TensorRecord
 
 
 class ModuleRecord(Record, frozen=True):
@@ -16,11 +16,16 @@ class ModuleRecord(Record, frozen=True):
 
 
 class TrainingData(Record, frozen=True):
-    """The images and classes that a module is trained on."""
+    """The images and classes that a module is trained on.
+
+    Attributes:
+        shares: of several sets, the share of each in an epoch; empty for one set.
+    """
 
     digest: str
     count: int
     classes: tuple[str, ...]
+    shares: tuple[float, ...] = ()
 
 
 class PreprocessRecord(Record, frozen=True):
@@ -64,11 +69,30 @@ class AugmentationRecord(Record, frozen=True):
     conditions: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class RemedyRecord(Record, frozen=True):
+    """A remedy with all its settings, and the digest of a third-party remedy's file."""
+
+    name: str
+    settings: dict[str, Number | str]
+    assets: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class RemediesRecord(Record, frozen=True):
+    """The remedies of a training."""
+
+    images: tuple[RemedyRecord, ...]
+    batch: RemedyRecord | None
+    loss: RemedyRecord
+    ema: float
+    layers: str
+
+
 class TrainingRecipe(Record, frozen=True):
     """Everything that determines a training.
 
     Attributes:
         augmentation: None if every epoch has each image once, clean.
+        remedies: None for none.
     """
 
     module: ModuleRecord
@@ -77,3 +101,4 @@ class TrainingRecipe(Record, frozen=True):
     settings: SettingsRecord
     mix: MixRecord
     augmentation: AugmentationRecord | None = None
+    remedies: RemediesRecord | None = None
