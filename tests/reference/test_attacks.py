@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from windtunnel.train.attacks import Attack, ImageLoss, Norm, pgd
+from windtunnel.train.attacks import Attack, ImageLoss, pgd
 
 Norm = Literal["linf", "l2"]
 Array = NDArray[np.float64]
