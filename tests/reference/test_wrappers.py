@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, special
 
 import windtunnel
-from windtunnel.analysis.temperature import best_temperature, mean_nll
+from windtunnel.analysis.temperature import best_temperature, mean_nll, temperature_interval
 from windtunnel.models import load_model
 from windtunnel.models.wrappers import REGISTRY
 from windtunnel.models.wrappers.denoise import noise_of
@@ -138,3 +138,17 @@ def test_the_fitted_temperature_is_scipys(truth: float) -> None:
     found = best_temperature(shown, label)
     assert found == pytest.approx(expected.x, rel=1e-5)
     assert mean_nll(shown, label, found) == pytest.approx(expected.fun, abs=1e-9)
+
+
+def test_the_interval_of_a_temperature_is_that_of_a_plain_bootstrap() -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 2, (150, 5))
+    labels = np.array([rng.choice(5, p=row) for row in special.softmax(logits, axis=1)])
+    label = logits[np.arange(150), labels]
+    value = best_temperature(logits, label)
+    draws = [rng.integers(0, 150, 150) for _ in range(400)]
+    spread = np.log([best_temperature(logits[rows], label[rows]) for rows in draws]).std()
+    low, high = temperature_interval(logits, label, value)
+    # Student's 0.975 quantile at 149 degrees of freedom; 400 replicates know the spread to 4 %.
+    assert np.log(high / low) == pytest.approx(2 * 1.976 * spread, rel=0.12)
+    assert np.sqrt(low * high) == pytest.approx(value, rel=1e-6)

@@ -92,6 +92,11 @@ class WrapperRecord(Record, frozen=True):
     assets: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+def wrapped_fingerprint(fingerprint: str, wrapper: WrapperRecord) -> str:
+    """The fingerprint of a model in a wrapper: `ModelRecipe.weights` removes what is added here."""
+    return f"{fingerprint}-{digest(wrapper.to_json())[:16]}"
+
+
 class ModelRecipe(Record, frozen=True):
     """The facts of a model that determine its predictions.
 
@@ -115,6 +120,11 @@ class ModelRecipe(Record, frozen=True):
     assets: dict[str, str] = msgspec.field(default_factory=dict)
     wrappers: tuple[WrapperRecord, ...] = ()
 
+    @property
+    def weights(self) -> str:
+        """The fingerprint of the model without its wrappers."""
+        return self.fingerprint.rsplit("-", len(self.wrappers))[0]
+
 
 class PartRecord(Record, frozen=True):
     """One part of a natural set: its role, its number of images in the run, and that before subsetting."""
@@ -136,10 +146,22 @@ class NaturalRecipe(Record, frozen=True):
 
 
 class FilterModelInfo(Record, frozen=True):
-    """A model that filtered the images of a natural set: its name, and the hash that identifies it."""
+    """A model that filtered the images of a natural set.
+
+    Attributes:
+        name: its name.
+        fingerprint: the hash that identifies it.
+        base: the fingerprint without its wrappers; "" for a model without wrappers.
+    """
 
     name: str
     fingerprint: str = ""
+    base: str = ""
+
+    @property
+    def weights(self) -> str:
+        """The fingerprint of the model without its wrappers."""
+        return self.base or self.fingerprint
 
 
 class OwnSet(Record, frozen=True):

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.calls import Call, call_text, parse_call
-from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.placement import Placement
-from windtunnel.core.records import WrapperRecord
+from windtunnel.core.records import WrapperRecord, wrapped_fingerprint
 from windtunnel.core.wording import counted
 from windtunnel.models import Model, Scores, probe_images
 from windtunnel.models.preprocess import Preprocess
@@ -45,7 +44,7 @@ class WrappedModel(Model):
         record = WrapperRecord(call.plugin.name, dict(self._settings), call.plugin.assets())
         self.wrappers = (record, *inner.wrappers)
         self.fitted_images = inner.fitted_images | fitted
-        self.fingerprint = f"{inner.fingerprint}-{digest(record.to_json())[:16]}"
+        self.fingerprint = wrapped_fingerprint(inner.fingerprint, record)
         self.name = f"{inner.name} + {self._label}"
         self._views_per_image = self._counted_views()
         if self._views_per_image > 1:

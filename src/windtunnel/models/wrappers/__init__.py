@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from windtunnel.core.calls import CalledPlugin, Parameter, Settings
 from windtunnel.core.registry import Registry
+from windtunnel.models.fitted_images import FittedImages
 
 if TYPE_CHECKING:
     from windtunnel.models import Model, Outputs, Scores
 
-__all__ = ["REGISTRY", "Images", "Parameter", "Settings", "Wrapper"]
+__all__ = ["REGISTRY", "FittedImages", "Images", "Parameter", "Settings", "Wrapper"]
 
 Images = NDArray[np.uint8]
 
@@ -57,14 +58,14 @@ class Wrapper(CalledPlugin):
         del outputs, settings
         return scores
 
-    def resolved(self, settings: Settings, model: Model) -> tuple[Settings, frozenset[str]]:
-        """The settings for a model, with the content of files, and the hashes of images they were fitted on.
+    def resolved(self, settings: Settings, model: Model) -> tuple[Settings, FittedImages]:
+        """The settings for a model, with the content of files, and the images that they were fitted on.
 
         Raises:
             UserError: the settings do not fit together, or do not fit the model.
         """
         del model
-        return settings, frozenset()
+        return settings, FittedImages()
 
 
 REGISTRY: Registry[Wrapper] = Registry("wrapper", __name__, Wrapper)
