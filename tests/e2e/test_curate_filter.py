@@ -266,7 +266,7 @@ def test_a_model_and_the_same_in_a_wrapper_are_one_model(project: Path, tmp_path
 
 def test_a_filter_model_in_other_preprocessing_is_not_held_out(project: Path, tmp_path: Path) -> None:
     api.filter_hard(project, [model(tmp_path)])
-    other = model(tmp_path / "other", "other.onnx", toml=TOML.replace("divisor = 64.0", "divisor = 32.0"))
+    other = model(tmp_path / "other", "other.onnx", toml=TOML.replace("mean = [0.0, 0.0", "mean = [3.0, 0.0"))
     marked = api.measure_transfer(project, [other]).summary.accuracies
     assert marked[0].note == "same file as a filter model, in other preprocessing: not held out"
 
