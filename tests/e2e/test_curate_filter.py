@@ -257,10 +257,10 @@ def test_a_model_of_other_classes_is_refused(project: Path, tmp_path: Path) -> N
 
 def test_a_model_and_the_same_in_a_wrapper_are_one_model(project: Path, tmp_path: Path) -> None:
     file = model(tmp_path)
-    with pytest.raises(UserError, match="filter and filter.* are the same model, with or without wrappers"):
+    with pytest.raises(UserError, match=r"filter and filter.* are the same model, with or without wrappers"):
         api.filter_hard(project, [f"flip|{file}", file])
     api.filter_hard(project, [f"clahe|flip|{file}"])
-    with pytest.raises(UserError, match="is a filter model of this project .* in other wrappers"):
+    with pytest.raises(UserError, match=r"is a filter model of this project .* in other wrappers"):
         api.measure_transfer(project, [file])
 
 

@@ -54,7 +54,9 @@ def _with_pixels(fit: TemperatureFit, run: Run, progress: Progress) -> Temperatu
         )
     except UserError:
         surveyed = []
-    pixels = [image.pixels for image in surveyed if image.pixels and image.content == contents[image.sample.id]]
+    pixels = [
+        image.pixels for image in surveyed if image.pixels and image.content == contents[image.sample.id]
+    ]
     warnings = fit.warnings
     if missing := len(fit.ids) - len(pixels):
         warnings += (

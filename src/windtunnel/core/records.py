@@ -313,9 +313,10 @@ class ModelInfo(Record, frozen=True):
     Attributes:
         preprocess_from: where its preprocessing was declared.
         preprocess_assumed: whether nothing was declared, and the default was used.
-        outputs_from: `declared`, also if a trial run contradicts it, or `probed`.
+        outputs_from: `declared`, also if a trial run contradicts it, `probed`, or `averaged over N views`.
         own_arithmetic: whether it converts pixels itself, so that the recipe's `tensor` was not applied.
         trained_with: its training remedies, as declared.
+        passes: forward passes for each image.
     """
 
     name: str
@@ -328,6 +329,7 @@ class ModelInfo(Record, frozen=True):
     tags: tuple[str, ...]
     own_arithmetic: bool = False
     trained_with: tuple[str, ...] = ()
+    passes: int = 1
 
 
 class DataInfo(Record, frozen=True):

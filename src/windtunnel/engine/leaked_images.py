@@ -65,8 +65,8 @@ def refuse_fitted_images(
             f"with {option('clean', 'CLEAN')} to compare the clean images, or {FIT_AGAIN}."
         )
     return [
-        f"{found}, with other content. If they are versions of the same images, the scores are optimistically "
-        "biased."
+        f"{found}, with other content. If they are versions of the same images, the scores are "
+        "optimistically biased."
     ]
 
 

@@ -32,6 +32,7 @@ from windtunnel.engine.chunks import Chunk, chunk_size
 from windtunnel.engine.leaked_images import refuse_fitted_images
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
+from windtunnel.models.wrapping import training_notes
 from windtunnel.options.doctor import options_for_doctor
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
@@ -134,7 +135,7 @@ def make_plan(
     surveyed = tuple(surveyed or survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     sources = precomputed.sources(surveyed) if precomputed else {}
-    notes += refuse_fitted_images(model, dataset, surveyed, sources, progress)
+    notes += [*training_notes(model), *refuse_fitted_images(model, dataset, surveyed, sources, progress)]
     grouping, video_notes = _grouping(options.group or "", frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
     suite, step_notes = _available(suite, model, dataset, canvas, readable)

@@ -57,7 +57,7 @@ class Model:
         class_count: the number of outputs.
         preprocess: its preprocessing.
         outputs: `logits` or `probabilities`.
-        outputs_from: `declared`, `probed` or `CONTRADICTED`.
+        outputs_from: `declared`, `probed`, `CONTRADICTED`, or `averaged over N views`.
         trained_on: datasets it was trained on, as declared; empty for unknown.
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.

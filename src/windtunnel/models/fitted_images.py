@@ -23,6 +23,4 @@ class FittedImages:
         return bool(self.contents)
 
     def __or__(self, other: FittedImages) -> FittedImages:
-        return FittedImages(
-            self.contents | other.contents, self.pixels | other.pixels, self.ids | other.ids
-        )
+        return FittedImages(self.contents | other.contents, self.pixels | other.pixels, self.ids | other.ids)

@@ -30,9 +30,11 @@ class Wrapper(CalledPlugin):
     Attributes:
         changes_images: whether the model predicts changed images instead of the given ones; such a wrapper
             is labelled `test time only`, because papers fine-tune models on the changed images.
+        pointless_around: wrappers that this one adds nothing to, if it is directly around them.
     """
 
     changes_images: bool = False
+    pointless_around: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         own = type(self)
@@ -47,14 +49,17 @@ class Wrapper(CalledPlugin):
         """Yield the batches that the model predicts; the probabilities of several are averaged.
 
         Args:
-            images: uint8 NHWC images of the model's input size; not to be modified.
+            images: uint8 NHWC images of the model's input size, which cannot be modified.
             settings: all parameters.
         """
         del settings
         yield images
 
     def adjusted(self, scores: Scores, outputs: Outputs, settings: Settings) -> Scores:
-        """The scores after a change; `outputs` says whether they are logits or probabilities."""
+        """The scores after a change, float32 (n, k); `outputs` says whether they are logits or probabilities.
+
+        Probabilities must stay probabilities.
+        """
         del outputs, settings
         return scores
 

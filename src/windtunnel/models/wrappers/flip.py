@@ -15,6 +15,7 @@ class Flip(Wrapper):
     name = "flip"
     help = "Average the probabilities of the image and of its mirror image; 2 forward passes."
     source = "common practice"
+    pointless_around = ("flip", "tencrop")
 
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the images, and the images mirrored left to right."""

@@ -23,8 +23,10 @@ class Temperature(Wrapper):
     source = "Guo et al. 2017"
     parameters = (
         Parameter("t", 0.0, "the temperature; 0 for that of the file", 0.0, 1000.0),
-        Parameter("file", "", "the file that `windtunnel temperature` writes"),
+        Parameter("file", "", "the file that `windtunnel temperature` writes", path=True),
     )
+
+    pointless_around = ("temperature",)
 
     def resolved(self, settings: Settings, model: Model) -> tuple[Settings, FittedImages]:
         """The temperature, given or in the file of a fit to the same model."""
