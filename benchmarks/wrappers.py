@@ -81,9 +81,8 @@ def main() -> None:
         print(f"| {column.model} |", " | ".join(cells), "|")
     print_by_corruption(comparison)
     print_denoised(runs[0])
-    print(
-        f"\ntemperature {fit.temperature:.3f} [{fit.low:.3f}, {fit.high:.3f}], fitted on {len(fit.images)} other images"
-    )
+    interval = f"[{fit.low:.3f}, {fit.high:.3f}]"
+    print(f"\ntemperature {fit.temperature:.3f} {interval}, fitted on {len(fit.images)} other images")
     for run in (runs[0], runs[-1]):
         scores = {(score.metric, score.condition): score for score in run.scores()}
         values = {name: scores[name, "clean"].value for name in ("nll", "ece") if (name, "clean") in scores}

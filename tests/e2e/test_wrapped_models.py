@@ -29,7 +29,10 @@ def test_the_recipe_names_the_wrapper(runs: Path) -> None:
     plain = json.loads((runs / "plain" / "run.json").read_text())["recipe"]
     assert "wrappers" not in plain["model"]
     page = windtunnel.load_run(runs / "equalised").report()
-    assert "clahe(clip=2, tiles=8) (test time only)" in Path(page).read_text()
+    assert "clahe(clip=2, tiles=8) (test time only); 1 forward pass per image" in Path(page).read_text()
+    page = windtunnel.load_run(runs / "flipped").report()
+    assert "flip; 2 forward passes per image" in Path(page).read_text()
+    assert "probabilities (averaged over 2 views)" in Path(page).read_text()
 
 
 def test_workers_load_the_wrapped_model_again(

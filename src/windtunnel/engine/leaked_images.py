@@ -56,8 +56,8 @@ def refuse_fitted_images(
         return []
     stored = dataset.precomputed is not None or _is_of_a_stored_set(dataset.location)
     found = (
-        f"{dataset.location} has {counted(len(same), 'image')} with the names of images that {model.name} was "
-        "fitted on"
+        f"{dataset.location} has {counted(len(same), 'image')} with the names of images that {model.name} "
+        "was fitted on"
     )
     if stored and dataset.given_clean is None and any(image.sample.id not in sources for image in same):
         raise UserError(
