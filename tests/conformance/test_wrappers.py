@@ -13,8 +13,9 @@ from windtunnel.core.calls import call_text, parse_call, split_wrapped
 from windtunnel.core.errors import UserError
 from windtunnel.engine.recipe import model_recipe
 from windtunnel.models import Model, load_model
-from windtunnel.models.wrappers import REGISTRY
+from windtunnel.models.wrappers import REGISTRY, Wrapper
 from windtunnel.models.wrapping import training_notes
+from windtunnel.suites.golden_digests import golden_views_digest
 
 # Parameters without which a wrapper cannot be used.
 NEEDED = {"temperature": "(t=2)"}
@@ -65,6 +66,24 @@ def test_a_wrapped_model_is_a_model(name: str) -> None:
     assert model.unwrapped.fingerprint == inner.fingerprint != model.fingerprint
     assert np.array_equal(model.redeclared(model.preprocess).predict(images), scores)
     assert model.placed(model.placement).fingerprint == model.fingerprint
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_digest_is_the_one_in_the_file(name: str) -> None:
+    wrapper = REGISTRY.get(name)
+    if type(wrapper).views is Wrapper.views:
+        assert not wrapper.golden
+    else:
+        assert golden_views_digest(wrapper) == wrapper.golden, "pixels changed: raise `revision`"
+
+
+def test_the_revision_is_part_of_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = wrapped("flip")
+    monkeypatch.setattr(REGISTRY.get("flip"), "revision", 2, raising=False)
+    after = wrapped("flip")
+    assert after.fingerprint != before.fingerprint
+    recipe = model_recipe(after)
+    assert recipe.wrappers[0].revision == 2 and recipe.weights == load_model("demo").fingerprint
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -259,7 +259,8 @@ def test_a_model_and_the_same_in_a_wrapper_are_one_model(project: Path, tmp_path
     file = model(tmp_path)
     with pytest.raises(UserError, match=r"filter and filter.* are the same model, with or without wrappers"):
         api.filter_hard(project, [f"flip|{file}", file])
-    api.filter_hard(project, [f"clahe|flip|{file}"])
+    step = api.filter_hard(project, [f"clahe|flip|{file}"])
+    assert "has wrappers, and features are those of a model without wrappers" in step.summary.features
     with pytest.raises(UserError, match=r"is a filter model of this project .* in other wrappers"):
         api.measure_transfer(project, [file])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import optimize, special
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.data.demo import demo_model_path
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +155,55 @@ def test_images_that_are_gone_get_a_warning(halves: Path, tmp_path: Path) -> Non
     moved.rename(tmp_path / "there")
     fit = windtunnel.fit_temperature(run)
     assert not fit.pixels and "100 images of" in fit.warnings[-1] and "not be recognised" in fit.warnings[-1]
+
+
+def test_the_file_is_next_to_the_file_that_names_it(
+    halves: Path, fitted: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    shutil.copy(demo_model_path(), folder / "m.onnx")
+    declared = demo_model_path().with_name("digits.onnx.toml").read_text()
+    # The fingerprint does not contain the name of the file, so the temperature is that of this model too.
+    shutil.copy(fitted, folder / "t.json")
+    (folder / "m.onnx.toml").write_text(declared)
+    (folder / "run.toml").write_text(
+        f'model = "temperature(file=t.json)|m.onnx"\ndata = "{halves / "scored"}"\nsuite = "smoke"\n'
+    )
+    by_run_file = windtunnel_command("plan", "models/run.toml")
+    assert by_run_file.returncode == 0, by_run_file.stderr
+    assert "m + temperature(t=" in by_run_file.stdout
+    (folder / "m.onnx.toml").write_text('wrappers = ["temperature(file=t.json)"]\n' + declared)
+    by_declaration = windtunnel_command("plan", "models/m.onnx", halves / "scored", "--suite", "smoke")
+    assert by_declaration.returncode == 0, by_declaration.stderr
+    assert "m + temperature(t=" in by_declaration.stdout
+    (folder / "t.json").unlink()
+    missing = windtunnel_command("plan", "models/m.onnx", halves / "scored", "--suite", "smoke")
+    assert missing.returncode == 2 and "There is no file models/t.json with a temperature" in missing.stderr
+    shutil.copy(fitted, tmp_path / "t.json")
+    (folder / "m.onnx.toml").write_text(declared)
+    typed = windtunnel_command(
+        "plan", "temperature(file=t.json)|models/m.onnx", halves / "scored", "--suite", "smoke"
+    )
+    assert typed.returncode == 0, typed.stderr
+
+
+def test_probabilities_that_are_zero_get_a_warning(halves: Path, tmp_path: Path) -> None:
+    demo = windtunnel.load_model("demo")
+
+    def rounded(images: np.ndarray) -> np.ndarray:
+        shares = special.softmax(demo.predict(images), axis=1)
+        kept = np.where(shares < 0.01, 0, shares)
+        return kept / kept.sum(axis=1, keepdims=True)
+
+    declared = demo_model_path().with_name("digits.onnx.toml").read_text()
+    (tmp_path / "rounded.toml").write_text(
+        declared.replace('outputs = "logits"', 'outputs = "probabilities"')
+    )
+    options = {"preprocess": tmp_path / "rounded.toml", "labels_are_outputs": True}
+    run = windtunnel.run(rounded, halves / "fitted", "smoke", out=tmp_path / "rounded", **options)
+    fit = windtunnel.fit_temperature(run)
+    assert any("of the model's probabilities are exactly 0" in warning for warning in fit.warnings)
 
 
 def test_a_damaged_temperature_file_gets_one_line(tmp_path: Path) -> None:

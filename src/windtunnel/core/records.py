@@ -85,11 +85,19 @@ class TensorRecord(Record, frozen=True):
 
 
 class WrapperRecord(Record, frozen=True):
-    """A wrapper around a model, with all its settings, and the digest of a third-party wrapper's file."""
+    """A wrapper around a model.
+
+    Attributes:
+        name: its name.
+        settings: all its settings.
+        assets: the digest of a third-party wrapper's file.
+        revision: the version of its code.
+    """
 
     name: str
     settings: dict[str, Number | str]
     assets: dict[str, str] = msgspec.field(default_factory=dict)
+    revision: int = 1
 
 
 def wrapped_fingerprint(fingerprint: str, wrapper: WrapperRecord) -> str:

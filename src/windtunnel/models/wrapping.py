@@ -42,7 +42,9 @@ class WrappedModel(Model):
         self._wrapper = call.plugin
         self._refuse_pointless()
         self._settings, fitted = call.plugin.resolved(call.settings, base)
-        record = WrapperRecord(call.plugin.name, dict(self._settings), call.plugin.assets())
+        record = WrapperRecord(
+            call.plugin.name, dict(self._settings), call.plugin.assets(), call.plugin.revision
+        )
         self.wrappers = (record, *base.wrappers)
         self.fitted_images = base.fitted_images | fitted
         self.fingerprint = wrapped_fingerprint(base.fingerprint, record)

@@ -31,10 +31,14 @@ class Wrapper(CalledPlugin):
         changes_images: whether the model predicts changed images instead of the given ones; such a wrapper
             is labelled `test time only`, because papers fine-tune models on the changed images.
         pointless_around: wrappers that this one adds nothing to, if it is directly around them.
+        revision: raised when its results change; part of the recipe and the fingerprint.
+        golden: digest of its views of the golden images, which detects any change; "" for none.
     """
 
     changes_images: bool = False
     pointless_around: tuple[str, ...] = ()
+    revision: int = 1
+    golden: str = ""
 
     def __init__(self) -> None:
         own = type(self)

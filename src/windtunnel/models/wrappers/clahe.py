@@ -23,6 +23,7 @@ class Clahe(Wrapper):
         Parameter("tiles", 8, "tiles per side", 1, 64),
     )
     changes_images = True
+    golden = "7ac34aefdec600677fa54e9f66399f92"
 
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the equalised images."""

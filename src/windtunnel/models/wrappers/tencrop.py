@@ -28,6 +28,7 @@ class TenCrop(Wrapper):
     )
     parameters = (Parameter("keep", 0.875, "side of a crop, as a share of the image's", 0.1, 0.99),)
     pointless_around = ("flip",)
+    golden = "88373675368040062a63b9bae664e327"
 
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the crops of all images, each followed by its mirror image."""
