@@ -91,7 +91,7 @@ def test_explain_occludes_and_refuses_gradients(tmp_path: Path, windtunnel_comma
     )
 
 
-def test_the_doctor_checks_the_model_inside(windtunnel_command: Command) -> None:
+def test_the_doctor_checks_the_base_model(windtunnel_command: Command) -> None:
     done = windtunnel_command("doctor", "tencrop|demo", "demo", "--subset", 60, "--json")
     plain = windtunnel_command("doctor", "demo", "demo", "--subset", 60, "--json")
     assert done.returncode == plain.returncode
