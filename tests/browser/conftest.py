@@ -1,10 +1,11 @@
-"""Reports opened in a real browser: Debian's Chromium, driven by Playwright."""
+"""Reports and reviews in a real browser: Debian's Chromium, driven by Playwright."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import windtunnel
+from tests.browser.review_server import PATIENCE_MS, Join, Person, ReviewServer
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.suites.golden_digests import golden_image
 
@@ -36,6 +38,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     def call(path: Path, **options: object) -> Page:
         page = browser.new_page(**options)  # type: ignore[arg-type]
         opened.append(page)
+        page.set_default_timeout(PATIENCE_MS)
         page.on(
             "console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None
         )
@@ -170,3 +173,27 @@ def sequence_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
         found = windtunnel.run(Flickering(steps), root / "images", "imagenet-p", out=root / str(steps))
         found.report()
     return root / "100", root / "600"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewServer]:
+    """A review that is served."""
+    served = ReviewServer(tmp_path_factory.mktemp("review") / "project")
+    served.start()
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def join(browser: Browser, server: ReviewServer) -> Iterator[Join]:
+    """Open the link of a new person, or a given link; afterwards nothing may have gone wrong in the pages."""
+    people: list[Person] = []
+
+    def call(name: str = "Ada", role: str = "reviewer", link: str = "", **options: Any) -> Person:
+        people.append(Person(browser, server, link or server.add_person(name, role), **options))
+        return people[-1]
+
+    yield call
+    for person in people:
+        person.context.close()
+    assert [wrong for person in people for wrong in person.wrong] == []

@@ -10,7 +10,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,22 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from windtunnel.review.records import ClassName, MediaFile, NewItem, TaskRecipe
-from windtunnel.review.review import TASKS_SECONDS, open_review
+from windtunnel.review.review import open_review
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2)</script>"
+# Time limit for one step of a page, on a busy machine.
+PATIENCE_MS = 90_000
+READY = "() => document.querySelector('#desk:not([aria-busy])')"
+LOADED = "() => [...document.querySelectorAll('#stage img')].every((image) => image.complete)"
+
+# Controls with less than 44 pixels; a check box has the size of its label.
+SMALL_TARGETS = """() => [...document.querySelectorAll('button, a, input, select, textarea, summary')]
+  .filter((control) => control.checkVisibility() && !control.closest('.skip, svg'))
+  .map((control) => [control, control.type === 'checkbox' ? control.closest('label') : control])
+  .map(([control, target]) => [control, target.getBoundingClientRect()])
+  .filter(([, box]) => box.width < 43.5 || box.height < 43.5)
+  .map(([control, box]) => `${control.outerHTML.slice(0, 200)}: ${box.width} x ${box.height}`)"""
 
 SERVE = """
 import sys
@@ -45,17 +61,23 @@ class ReviewServer:
             self.port = int(free.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
+        self._cookies = CookieJar()
+        self._client = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._cookies))
 
     def start(self) -> None:
         """Start the process and wait until it answers."""
         self._process = subprocess.Popen([sys.executable, "-c", SERVE, str(self.folder), str(self.port)])
-        for _ in range(300):
+        self._wait_for(f"{self.address}/join")
+
+    def _wait_for(self, url: str) -> None:
+        """Wait until the server has a page."""
+        for _ in range(600):
             try:
-                urllib.request.urlopen(f"{self.address}/join", timeout=5).close()
+                self._client.open(url, timeout=30).close()
                 return
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.1)
-        raise AssertionError("the review server does not start")
+        raise AssertionError(f"the review server does not serve {url}")
 
     def kill(self) -> None:
         """End the process at once, as a power cut would."""
@@ -69,12 +91,22 @@ class ReviewServer:
         self.review.close()
 
     def add_task(self, kind: str, items: Sequence[NewItem], **settings: Any) -> str:
-        """Create a task; returns its name once the server knows it too, which takes a second at most."""
+        """Create a task; returns its name once the server knows it too."""
         name = f"{kind}-{secrets.token_hex(4)}"
         recipe = TaskRecipe(**{"title": f"Task {name}", "source": "tests", "check_every": 0, **settings})
         self.review.create_task(name, kind, recipe, items)
-        time.sleep(TASKS_SECONDS)
+        self._sign_in()
+        self._wait_for(f"{self.address}/api/tasks/{name}")
         return name
+
+    def _sign_in(self) -> None:
+        """Sign in as somebody who only asks for tasks."""
+        if not self._cookies:
+            _, token = self.review.add_person(f"Nobody {secrets.token_hex(4)}", "reviewer")
+            headers = {"Content-Type": "application/json", "Origin": self.address}
+            body = json.dumps({"token": token}).encode()
+            asked = urllib.request.Request(f"{self.address}/api/session", body, headers)
+            self._client.open(asked, timeout=30).close()
 
     def add_person(self, name: str, role: str = "reviewer") -> str:
         """Add a person with this name and a number; returns the link."""
@@ -110,6 +142,18 @@ class ReviewServer:
         ]
 
 
+def practice_items(server: ReviewServer) -> list[NewItem]:
+    """A pair that is similar and one that is not."""
+    right = {"label": "right", "similar": "yes"}
+    moved = {"label": "right", "similar": "no", "reason": "motion"}
+    return [
+        NewItem("same", (server.image("anchor", 900), server.image("frame", 900)), ("dog",),
+                role="practice", answer=right, explanation="Nothing moves."),
+        NewItem("moved", (server.image("anchor", 901), server.image("frame", 901, 90)), ("dog",),
+                role="practice", answer=moved, explanation="It moves by half of the image."),
+    ]  # fmt: skip
+
+
 def many_classes(count: int) -> tuple[ClassName, ...]:
     """Classes with names like WordNet ids, and words."""
     words = ("terrier", "beetle", "lizard", "vase", "truck")
@@ -122,6 +166,7 @@ class Person:
     def __init__(self, browser: Browser, server: ReviewServer, link: str, **options: Any) -> None:
         self.server, self.link = server, link
         self.context: BrowserContext = browser.new_context(**options)
+        self.context.set_default_timeout(PATIENCE_MS)
         self.wrong: list[str] = []
         self.page = self.open_page()
         self.page.goto(link)
@@ -150,15 +195,32 @@ class Person:
         self.page.goto(f"{self.server.address}/tasks/{task}")
         if instructions:
             self.page.click("#close-instructions")
-        self.page.wait_for_selector("#desk:not([aria-busy])")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the page shows an item or the end; images may still be loading."""
+        self.page.wait_for_function(READY)
+
+    def reload(self) -> None:
+        """Load the page again."""
+        self.page.reload()
+        self.ready()
 
     def press(self, *keys: str) -> None:
-        """Press keys one after another, each when the images are on the screen."""
+        """Press keys one after another, each when the item and its images are on the screen."""
         for key in keys:
-            self.page.wait_for_function(
-                "() => [...document.querySelectorAll('#stage img')].every((image) => image.complete)"
-            )
+            self.ready()
+            self.page.wait_for_function(LOADED)
             self.page.keyboard.press(key)
+        self.ready()
+
+    def preloaded(self, images: int) -> None:
+        """Wait until this many images are loaded; those of later items are loaded ahead."""
+        self.page.wait_for_function(
+            """(images) => performance.getEntriesByType('resource')
+              .filter((entry) => entry.name.includes('/media/')).length >= images""",
+            arg=images,
+        )
 
     def text(self, selector: str) -> str:
         """The text of an element."""
@@ -187,6 +249,9 @@ class Person:
         return json.loads(answer.text())
 
 
+Join = Callable[..., Person]
+
+
 def serious_findings(page: Page) -> list[str]:
     """What axe-core finds on a page that is serious or critical."""
     axe = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
@@ -198,3 +263,9 @@ def serious_findings(page: Page) -> list[str]:
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
+
+
+def small_targets(page: Page) -> list[str]:
+    """Controls of a page that are too small for a finger."""
+    found: list[str] = page.evaluate(SMALL_TARGETS)
+    return found

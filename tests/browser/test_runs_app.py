@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import windtunnel
-from tests.browser.review_server import serious_findings
+from tests.browser.review_server import PATIENCE_MS, serious_findings, small_targets
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "color_scheme": "dark"}
 SERVE = [sys.executable, "-m", "windtunnel", "serve"]
@@ -51,6 +51,7 @@ def open_at(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
     def call(path: str, **options: Any) -> Page:
         context = browser.new_context(**options)
         contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
         context.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
         context.on("weberror", lambda error: wrong.append(str(error.error)))
         context.on("request", lambda asked: _outside(asked.url, address) and wrong.append(asked.url))
@@ -94,9 +95,9 @@ def test_runs_are_filtered_sorted_and_linked(open_at: Callable[..., Page]) -> No
 def test_chosen_runs_are_compared_and_reports_open(open_at: Callable[..., Page]) -> None:
     page = open_at("/")
     page.wait_for_selector("#runs tbody tr")
-    page.check("[aria-label='Choose first']")
+    page.check("[aria-label='Select first']")
     assert page.is_disabled("#compare")
-    page.check("[aria-label='Choose other/second']")
+    page.check("[aria-label='Select other/second']")
     for selector in ("#compare", "td.links a:has-text('Report') >> nth=0"):
         with page.context.expect_page() as opened:
             page.click(selector)
@@ -127,6 +128,15 @@ def test_any_image_is_shown_under_any_condition_with_every_prediction(open_at: C
     assert "condition=clean" in page.url
 
 
+def test_names_of_equal_runs_are_readable_in_the_plot(open_at: Callable[..., Page]) -> None:
+    for options in ({}, PHONE):
+        page = open_at("/scatter?x=top1_error+clean&y=mean_error", **options)
+        page.wait_for_selector("#plot svg")
+        names = "[...document.querySelectorAll('#plot .name')]"
+        first, second = page.evaluate(f"{names}.map((name) => name.getBoundingClientRect().toJSON())")
+        assert first["bottom"] <= second["top"] + 2 and first["height"] >= 12
+
+
 def test_any_score_is_plotted_against_any_other(open_at: Callable[..., Page]) -> None:
     page = open_at("/scatter?x=top1_error+clean&y=top1_error+gaussian_noise%3A5")
     page.wait_for_selector("#plot svg")
@@ -150,6 +160,8 @@ def test_pages_are_accessible_and_fit(options: dict[str, Any], open_at: Callable
         page = open_at(path, **options)
         page.wait_for_selector(ready)
         found += serious_findings(page)
+        if options:
+            found += small_targets(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     assert found == []
 
@@ -186,6 +198,7 @@ def test_other_machines_need_the_link(runs: Path, browser: Browser) -> None:
         link = re.findall(r"http://\S+", server.stderr.readline())[0].replace("0.0.0.0", "127.0.0.1")
         start = link.partition("/join")[0]
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         assert page.request.get(f"{start}/api/runs").status == 401
         assert page.request.get(f"{start}/report?run=first").status == 401
         page.goto(f"{start}/")

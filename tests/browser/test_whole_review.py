@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.browser.review_server import PATIENCE_MS
 from tests.review_projects import make_project
 
 COMMAND = [sys.executable, "-m", "windtunnel"]
@@ -50,6 +51,7 @@ def address(project: Path) -> Iterator[str]:
 
 def sign_in(browser: Browser, link: str) -> Page:
     page = browser.new_context().new_page()
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(link)
     page.wait_for_url(lambda url: "/join" not in url)
     return page

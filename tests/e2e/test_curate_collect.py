@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -386,13 +387,29 @@ def test_a_folder_and_an_array_are_collected_and_shown(tmp_path: Path, windtunne
     assert "ok 5" in windtunnel_command("curate", "status", tmp_path / "p").stdout
 
 
+def test_files_of_the_same_names_in_two_folders_are_different_candidates(tmp_path: Path) -> None:
+    from windtunnel import api
+
+    for shade, place in enumerate(("a", "b")):
+        for number, name in enumerate(("cat", "dog")):
+            (tmp_path / place / "images" / name).mkdir(parents=True)
+            image = jpeg((shade * 90, number * 90, 0))
+            (tmp_path / place / "images" / name / "0.jpg").write_bytes(image)
+        rows = [{"file": f"images/{name}/0.jpg", "tag": name} for name in ("cat", "dog")]
+        source = table(tmp_path / place / "t.csv", rows)
+        api.collect_candidates(tmp_path / place / "images", tmp_path / "folders")
+        api.collect_candidates(source, tmp_path / "tables")
+    for project in ("folders", "tables"):
+        assert api.project_status(tmp_path / project).candidates == {"ok": 4}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "has no rows"),
         ("a,b\n1,2\n", "give a column url or file"),
-        ("url,file\nhttp://a.b/,x.jpg\n", "line 2 has both a url and a file"),
-        ("url,tag\n,cat\n", "line 2 has neither"),
+        ("url,tag,URL\nhttp://a.b/,cat,x\n", "has the column url more than once"),
+        ("url,licence,license\nhttp://a.b/,x,y\n", "has the column licence more than once"),
     ],
 )
 def test_bad_tables_are_refused_before_any_work(
@@ -456,14 +473,14 @@ def test_a_stopped_command_leaves_no_failures_to_another(
 ) -> None:
     """Files are refused; then they are allowed, and that command is stopped too."""
     from windtunnel import api
-    from windtunnel.curate import collect as step
+    from windtunnel.curate import collect_journal as step
 
     for number in range(3):
         (tmp_path / f"{number}.jpg").write_bytes(jpeg((number * 50, 0, 0)))
     (tmp_path / "t").mkdir()
     rows = [{"file": f"../{number}.jpg", "tag": "cat"} for number in range(3)]
     source = table(tmp_path / "t" / "t.csv", rows)
-    add = step._Journal.add
+    add = step.Journal.add
     for count, allowed in ((3, False), (1, True)):
         left = iter(range(count - 1))
 
@@ -472,7 +489,7 @@ def test_a_stopped_command_leaves_no_failures_to_another(
             if next(left, None) is None:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(step._Journal, "add", stopping)
+        monkeypatch.setattr(step.Journal, "add", stopping)
         with pytest.raises(KeyboardInterrupt):
             api.collect_candidates(source, tmp_path / "p", allow_outside_files=allowed)
     monkeypatch.undo()
@@ -480,35 +497,259 @@ def test_a_stopped_command_leaves_no_failures_to_another(
     assert done.summary.statuses == {"ok": 3}
 
 
-def test_duplicates_of_batches_do_not_depend_on_the_order_of_commands(
+def test_rows_that_name_no_candidate_have_a_reason_with_their_line(
     tmp_path: Path, windtunnel_command: Command
 ) -> None:
-    """The first batch gives an image away; the other still has it. Other labels are named."""
+    """Lines are those of the file: a cell may have several, and empty lines count."""
+    (tmp_path / "0.jpg").write_bytes(jpeg((9, 0, 0)))
+    (tmp_path / "t.csv").write_text(
+        "file,url,tag,source\n"
+        '0.jpg,,cat,"two\nlines"\n'
+        "\n"
+        ",,cat,zoo\n"
+        "0.jpg,http://nowhere.invalid/,cat,zoo\n"
+        "0.jpg,,cat,zoo,more\n"
+        "0.jpg,,cat\n"
+    )
+    found = collect(windtunnel_command, tmp_path / "t.csv")
+    assert [(row["status"], row["reason"]) for row in found] == [
+        ("ok", ""),
+        ("refused", "line 5 has neither a url nor a file"),
+        ("refused", "line 6 has both a url and a file"),
+        ("refused", "line 7 has 5 cells, the header 4"),
+        ("refused", "line 8 has 3 cells, the header 4"),
+    ]
+    # Without the cell that was too many, the row is collected.
+    (tmp_path / "t.csv").write_text("file,url,tag,source\n0.jpg,,cat,zoo\n")
+    windtunnel_command("curate", "collect", "t.csv", "--project", "p")
+    (tmp_path / "t.csv").write_text("file,url,tag,source\n0.jpg,,cat,zoo,more\n")
+    done = windtunnel_command("curate", "collect", "t.csv", "--project", "p")
+    assert "refused 1" in done.stdout
+
+
+def labels(project: Path) -> list[tuple[str, str]]:
+    """Label and reason of the stored images."""
+    from windtunnel.curate.project import Project
+
+    return [(row.label, row.reason) for row in Project(project).stored_candidates()]
+
+
+def test_the_latest_collection_of_an_image_decides_its_label(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """In every order of commands; labels of other sources are named as conflicts."""
     from windtunnel import api
     from windtunnel.curate.project import Project
 
     (tmp_path / "0.jpg").write_bytes(jpeg((9, 0, 0)))
-    first = table(tmp_path / "a.csv", [{"file": "0.jpg", "tag": "cat"}])
-    second = table(tmp_path / "b.csv", [{"file": "0.jpg", "tag": "fox"}])
+    names = ("cat", "fox", "owl", "emu")
+    sources = {
+        name: table(tmp_path / f"{name}.csv", [{"file": "0.jpg", "tag": name}, {"file": "0.jpg", "tag": "x"}])
+        for name in names
+    }
     only_dogs = table(tmp_path / "map.csv", [{"tag": "dog", "class": "dog"}])
-    for name, order in (("p", (first, second)), ("q", (second, first))):
-        for source in order:
-            api.collect_candidates(source, tmp_path / name)
-    found = Project(tmp_path / "p").candidates()
-    assert found == Project(tmp_path / "q").candidates()
+    for project, order in (("p", names), ("q", names[::-1])):
+        for name in order:
+            api.collect_candidates(sources[name], tmp_path / project)
+            ((label, _),) = labels(tmp_path / project)
+            assert label == name
+    assert labels(tmp_path / "p") == [("emu", "label conflict: also given as 'cat', 'x', 'fox', 'owl'")]
     (kept,) = Project(tmp_path / "p").stored_candidates()
-    other = {"cat": "fox", "fox": "cat"}[kept.label]
-    assert kept.reason == f"label conflict: also given as '{other}'"
     shown = windtunnel_command("curate", "status", tmp_path / "p")
     assert "1 image given with several labels" in shown.stdout
     assert kept.reason in windtunnel_command("curate", "show", tmp_path / "p", kept.id).stdout
-    for source, left in ((first, "fox"), (second, "cat")):
-        api.collect_candidates(first, tmp_path / "p")
-        api.collect_candidates(second, tmp_path / "p")
-        api.collect_candidates(source, tmp_path / "p", classes=only_dogs)
-        assert [(row.label, row.reason) for row in Project(tmp_path / "p").stored_candidates()] == [
-            (left, "")
-        ]
+    others = [row.reason for row in Project(tmp_path / "p").candidates() if row.row == 0 and row != kept]
+    assert others == ["same content as row 1 of emu.csv, whose label is 'emu'"] * 3
+    # The same table again is the latest collection again.
+    done = windtunnel_command("curate", "collect", sources["fox"], "--project", "p").stdout
+    assert "1 image: label changed from 'emu' to 'fox'" in done
+    assert "1 image given with several labels" in done
+    assert labels(tmp_path / "p")[0][0] == "fox"
+    # A source that does not give the image any more leaves it to the latest of the others.
+    api.collect_candidates(sources["fox"], tmp_path / "p", classes=only_dogs)
+    assert labels(tmp_path / "p")[0][0] == "emu"
+
+
+def test_the_same_commands_again_change_nothing(tmp_path: Path) -> None:
+    from windtunnel import api
+    from windtunnel.curate.project import Project
+
+    for number in range(3):
+        (tmp_path / f"{number}.jpg").write_bytes(jpeg((number * 50, 0, 0)))
+    sources = [
+        table(tmp_path / "a.csv", [{"file": f"{number}.jpg", "tag": "cat"} for number in (0, 1)]),
+        table(tmp_path / "b.csv", [{"file": f"{number}.jpg", "tag": "dog"} for number in (1, 2)]),
+        table(tmp_path / "c.csv", [{"file": f"{number}.jpg", "tag": "dog"} for number in (1, 2)]),
+    ]
+    for source in sources:
+        api.collect_candidates(source, tmp_path / "p")
+    before, digest = everything(tmp_path / "p"), Project(tmp_path / "p").candidates_digest()
+    for source in sources:
+        api.collect_candidates(source, tmp_path / "p")
+    assert everything(tmp_path / "p") == before
+    # A table without conflicts keeps its place: a shortlist stays valid.
+    api.collect_candidates(sources[1], tmp_path / "p")
+    assert Project(tmp_path / "p").candidates_digest() == digest
+    # Another label makes a shortlist invalid.
+    api.collect_candidates(sources[0], tmp_path / "p")
+    assert Project(tmp_path / "p").candidates_digest() != digest
+
+
+def test_a_changed_table_corrects_labels(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    """Corrections are no conflicts, empty labels take none away, and no URL is requested again."""
+    source = tmp_path / "t.csv"
+    wrong = ["wrong", "wrong", "", "kept"]
+
+    def rows(given: list[str]) -> list[dict[str, str]]:
+        return [{"url": f"{server.url}/image/{n}", "label": label} for n, label in enumerate(given)]
+
+    options = (*FAST, "--allow-private")
+    collect(windtunnel_command, table(source, rows(wrong)), *options)
+    project = tmp_path / "p"
+    done = windtunnel_command("curate", "export", project, "--out", tmp_path / "set")
+    assert done.returncode == 2
+    assert "1 of 4 candidates have no label" in done.stderr
+    status = windtunnel_command("curate", "status", project).stdout
+    assert re.search(r"unlabelled +1 stored image, the first is [0-9a-f]{32} \(row 3 of t.csv\)", status), (
+        status
+    )
+    asked = server.paths()
+    done = windtunnel_command(
+        "curate",
+        "collect",
+        table(source, rows(["right", "right", "new", ""])),
+        "--project",
+        project,
+        *options,
+    )
+    assert "2 images: label changed from 'wrong' to 'right'" in done.stdout
+    assert "1 image: label changed from none to 'new'" in done.stdout
+    assert "conflicts" not in done.stdout and "kept" not in done.stdout
+    assert server.paths() == asked
+    assert sorted(labels(project)) == [("kept", ""), ("new", ""), ("right", ""), ("right", "")]
+    done = windtunnel_command("curate", "export", project, "--out", tmp_path / "set")
+    assert done.returncode == 0, done.stderr
+    # Back to the first version.
+    done = windtunnel_command(
+        "curate", "collect", table(source, rows(wrong)), "--project", project, *options, "--json"
+    )
+    content = json.loads(done.stdout)
+    assert content["label_changes"] == [{"before": "right", "now": "wrong", "images": 2}]
+    assert sorted(labels(project)) == [("kept", ""), ("new", ""), ("wrong", ""), ("wrong", "")]
+
+
+def test_a_file_in_another_class_folder_has_its_new_label(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    folder = tmp_path / "images"
+    for number, name in enumerate(("cat", "dog", "emu", "fox")):
+        (folder / name).mkdir(parents=True)
+        for other in range(2):
+            (folder / name / f"{number}{other}.jpg").write_bytes(jpeg((number * 60, other * 90, 0)))
+    collect(windtunnel_command, folder)
+    for before, now in (("cat", "dog"), ("dog", "emu"), ("emu", "cat"), ("cat", "fox")):
+        moved = next(iter(sorted((folder / before).iterdir())))
+        moved.rename(folder / now / moved.name)
+        done = windtunnel_command("curate", "collect", folder, "--project", tmp_path / "p")
+        assert f"1 image: label changed from '{before}' to '{now}'" in done.stdout
+        assert "conflicts" not in done.stdout
+
+
+def test_a_project_without_stored_order_opens_and_is_corrected(tmp_path: Path) -> None:
+    """In projects without a file of batches the first batch by name decided labels, and still does."""
+    from windtunnel import api
+
+    (tmp_path / "0.jpg").write_bytes(jpeg((9, 0, 0)))
+    source = tmp_path / "t.csv"
+    for name in ("cat", "fox"):
+        api.collect_candidates(table(source, [{"file": "0.jpg", "tag": name}]), tmp_path / "p")
+    (tmp_path / "p" / "batches.json").unlink()
+    first = min((tmp_path / "p" / "candidates").glob("*.parquet"))
+    assert labels(tmp_path / "p") == [(pq.read_table(first)["label"][0].as_py(), "")]
+    for name in ("owl", "cat", "fox", "cat"):
+        api.collect_candidates(table(source, [{"file": "0.jpg", "tag": name}]), tmp_path / "p")
+        assert labels(tmp_path / "p") == [(name, "")]
+
+
+def test_a_kill_while_a_correction_is_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop before every single write of the command, and then the command again."""
+    import shutil
+
+    from windtunnel import api
+    from windtunnel.curate import collect_journal, project
+    from windtunnel.store import atomic_files
+
+    for number in range(2):
+        (tmp_path / f"{number}.jpg").write_bytes(jpeg((number * 50, 0, 0)))
+    source = tmp_path / "t.csv"
+
+    def rows(name: str) -> list[dict[str, str]]:
+        return [{"file": f"{number}.jpg", "tag": name} for number in range(2)]
+
+    for name in ("cat", "fox"):
+        api.collect_candidates(table(source, rows(name)), tmp_path / "start")
+    for name in ("cat", "owl"):  # a table that was collected before, and a new one
+        table(source, rows(name))
+        whole, killed = tmp_path / f"whole-{name}", tmp_path / f"killed-{name}"
+        shutil.copytree(tmp_path / "start", whole)
+        api.collect_candidates(source, whole)
+        stops = 0
+        for writes in range(20):
+            shutil.copytree(tmp_path / "start", killed)
+            left = iter(range(writes))
+
+            def write(path: Path, content: bytes, left: Iterator[int] = left) -> None:
+                if next(left, None) is None:
+                    raise KeyboardInterrupt
+                atomic_files.write_whole(path, content)
+
+            for module in (project, collect_journal):
+                monkeypatch.setattr(module, "write_whole", write)
+            try:
+                api.collect_candidates(source, killed)
+            except KeyboardInterrupt:
+                stops += 1
+            monkeypatch.undo()
+            api.collect_candidates(source, killed)
+            assert everything(killed) == everything(whole)
+            shutil.rmtree(killed)
+        assert 1 <= stops < 20
+
+
+def test_damaged_and_missing_images_are_restored(tmp_path: Path, windtunnel_command: Command) -> None:
+    from windtunnel.curate.project import Project
+
+    for number in range(5):
+        (tmp_path / f"{number}.jpg").write_bytes(jpeg((number * 50, 0, 0)))
+    rows = [{"file": f"{number}.jpg", "tag": "cat"} for number in range(5)]
+    source = table(tmp_path / "t.csv", rows)
+    stored = [tmp_path / "p" / row["file"] for row in collect(windtunnel_command, source)]
+    whole = everything(tmp_path / "p")
+    stored[0].unlink()
+    stored[1].write_bytes(b"damaged")
+    same_size = bytearray(stored[2].read_bytes())
+    same_size[-3] ^= 255
+    stored[2].write_bytes(same_size)
+    command = ("curate", "collect", source, "--project", tmp_path / "p")
+    assert "2 images that were damaged or missing" in windtunnel_command(*command).stdout
+    assert stored[2].read_bytes() == same_size
+    done = windtunnel_command(*command, "--retry")
+    assert "1 image that was damaged or missing" in done.stdout
+    assert everything(tmp_path / "p") == whole
+    assert "restored" not in windtunnel_command(*command, "--retry").stdout
+    # Without its source the candidate keeps its row, and the command reports it.
+    stored[3].unlink()
+    (tmp_path / "3.jpg").unlink()
+    done = windtunnel_command(*command)
+    assert "not restored  1 damaged or missing image" in done.stdout
+    assert len(Project(tmp_path / "p").stored_candidates()) == 5
+    (tmp_path / "3.jpg").write_bytes(jpeg((150, 0, 0)))
+    assert "restored" in windtunnel_command(*command).stdout
+    assert everything(tmp_path / "p") == whole
 
 
 def test_cells_of_manifests_are_no_formulas(tmp_path: Path, windtunnel_command: Command) -> None:

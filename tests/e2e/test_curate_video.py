@@ -273,6 +273,8 @@ def test_a_killed_command_continues_with_the_same_result(tmp_path: Path, windtun
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "p" / "steps").exists()
+    status = json.loads(windtunnel_command("curate", "status", "p", "--json").stdout)
+    assert (status["unfinished"], status["next"]) == (["video"], "windtunnel curate video p VIDEO")
     assert 2 <= curate(windtunnel_command, *videos, "--workers", 1)["unchanged"] < 6
     assert everything(tmp_path / "p") == whole
 
@@ -668,6 +670,7 @@ REFUSALS: list[tuple[list[object], str]] = [
     (["a.mkv", "--reviewed", "v.csv"], "--reviewed is given without --out"),
     (["a.mkv", "--labels", "missing.csv"], "No such table: missing.csv"),
     (["a.mkv", "--labels", "columns.csv"], "it needs the columns video and label"),
+    (["a.mkv", "--labels", "header.csv"], "header.csv has a header and no rows"),
     (["a.mkv", "--labels", "others.csv"], "but none of the given videos (a.mkv)"),
     (["a.mkv", "--labels", "times.csv"], "row 1 has the start 'noon'; give seconds"),
     (["a.mkv", "--labels", "backwards.csv"], "ends at 1 s, before its start"),
@@ -683,6 +686,7 @@ def test_wrong_input_is_one_line_before_any_work(
     write_clip(tmp_path / "a.mkv", numbered_frames(5))
     (tmp_path / "empty").mkdir()
     table(tmp_path / "columns.csv", {"file": "a.mkv", "label": "x"})
+    (tmp_path / "header.csv").write_text("video,start,end,label\n")
     table(tmp_path / "others.csv", {"video": "b.mkv", "label": "x"})
     table(tmp_path / "times.csv", {"video": "a.mkv", "start": "noon", "label": "x"})
     table(tmp_path / "backwards.csv", {"video": "a.mkv", "start": 2, "end": 1, "label": "x"})

@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from windtunnel.api.units import show as show
     from windtunnel.api.units import warmup as warmup
     from windtunnel.core.errors import ImageError as ImageError
+    from windtunnel.curate.collect import Collected as Collected
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
     from windtunnel.curate.project import FinishedStep as FinishedStep
@@ -234,6 +235,7 @@ _NAMES = {
         "warmup",
     ),
     "windtunnel.core.errors": ("ImageError",),
+    "windtunnel.curate.collect": ("Collected",),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
     "windtunnel.curate.project": ("FinishedStep",),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from windtunnel.core.curation_records import CollectRecipe, CollectSummary
 from windtunnel.core.progress import Progress, silent
-from windtunnel.curate.collect import collect
+from windtunnel.curate.collect import Collected, collect
 from windtunnel.curate.export import ExportedSet, export
-from windtunnel.curate.project import FinishedStep, Project, open_project
+from windtunnel.curate.project import Project, open_project
 from windtunnel.curate.status import ProjectStatus
 from windtunnel.curate.status import project_status as _status_of
 from windtunnel.options import CollectOptions, ExportOptions
@@ -23,7 +22,7 @@ def collect_candidates(
     *,
     progress: Progress = silent,
     **changes: Any,
-) -> FinishedStep[CollectRecipe, CollectSummary]:
+) -> Collected:
     """Store the images of a table of URLs or files, or of a dataset, as candidates of a project.
 
     Args:
@@ -34,7 +33,8 @@ def collect_candidates(
         changes: single options by name, such as `rate="30/min"`; they override `options`.
 
     Returns:
-        The finished step; its summary counts the rows by status.
+        The finished step; its summary counts the rows by status, `label_changes` the images whose label the
+        command changed.
     """
     return collect(Project(Path(project)), table, options.with_changes(changes), progress)
 

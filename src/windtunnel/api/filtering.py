@@ -143,11 +143,12 @@ def fine_tune(
 
 
 def candidate_audit(project: str | Path, candidate: str) -> list[tuple[str, str]]:
-    """What happened to one candidate, as labelled lines.
+    """What happened to one candidate, row, frame set or video, as labelled lines.
 
     Args:
         project: the project's folder.
-        candidate: its id, or the beginning of it.
+        candidate: its id or the beginning of it; or the URL or file of a row, also of one that is not stored;
+            or `row N`; or a video, a frame set, or `SET#INDEX` for one frame.
     """
     return audit_text.candidate_audit(open_project(project), candidate)
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.candidates import Candidate
-from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample, Surveyed
+from windtunnel.curate.project import changed_media
 from windtunnel.data import Dataset, read_file
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.survey import survey
@@ -59,8 +59,5 @@ class CandidateImages(Dataset):
         images = survey(self, samples, progress)
         for image in images:
             if image.content not in ("", image.sample.id):
-                raise UserError(
-                    f"{self._folder / image.sample.meta['file']} was changed after it was collected; restore "
-                    "it from a copy."
-                )
+                raise changed_media(self._folder / image.sample.meta["file"])
         return images

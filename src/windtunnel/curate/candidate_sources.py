@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from windtunnel.core.conditions import digest
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.option_names import option
+from windtunnel.core.wording import counted
 from windtunnel.data import open_dataset, read_file
 from windtunnel.imaging.codecs.png import png
 from windtunnel.options.collect import CollectOptions
@@ -30,6 +32,7 @@ class Wanted:
         url: the URL; "" for a file.
         path: the file as given; "" for a URL.
         tag, label, licence, source: as given; "" for none.
+        problem: why the row cannot be collected; "" if it can.
     """
 
     url: str
@@ -38,6 +41,7 @@ class Wanted:
     label: str
     licence: str
     source: str
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,18 +52,25 @@ class CandidateSource:
         name: the table or dataset.
         wanted: what is to be collected, in order.
         read: returns the bytes of a candidate that is no URL; raises `ImageError`.
+        location: the folder or dataset that files are relative to.
     """
 
     name: str
     wanted: tuple[Wanted, ...]
     read: Callable[[Wanted], bytes]
+    location: str
 
     @property
     def batch(self) -> str:
-        """The name of the batch: digest of all rows as they were given."""
-        return digest(
-            [[row.url, row.path, row.tag, row.label, row.licence, row.source] for row in self.wanted]
-        )[:16]
+        """The name of the batch: digest of all rows as they were given, and of the place of files.
+
+        Files of the same names in two folders are different candidates.
+        """
+        rows = [[self.location]] if any(row.path for row in self.wanted) else []
+        for row in self.wanted:
+            cells = [row.url, row.path, row.tag, row.label, row.licence, row.source]
+            rows.append([*cells, row.problem] if row.problem else cells)
+        return digest(rows)[:16]
 
 
 def open_source(source: str | Path, options: CollectOptions) -> CandidateSource:
@@ -74,14 +85,16 @@ def read_class_map(file: str | Path | None) -> Mapping[str, str] | None:
     """The class of every tag, or None if no map is given; case and outer spaces of tags do not matter."""
     if file is None:
         return None
-    rows = csv_rows(Path(file))
-    if not rows or not {"tag", "class"} <= set(rows[0]):
+    header, lines = csv_lines(Path(file))
+    _refuse_repeated(Path(file), header)
+    if not lines or not {"tag", "class"} <= set(header):
         raise UserError(f"{option('classes')} is {file}; give a CSV file with the columns tag and class.")
     classes: dict[str, str] = {}
-    for number, row in enumerate(rows, 2):
-        tag, name = tag_key(row["tag"]), row["class"].strip()
+    for line in lines:
+        row = dict(zip(header, line.cells, strict=False))
+        tag, name = tag_key(row.get("tag", "")), row.get("class", "").strip()
         if not tag or not name:
-            raise UserError(f"{file}: line {number} needs a tag and a class.")
+            raise UserError(f"{file}: line {line.number} needs a tag and a class.")
         if classes.setdefault(tag, name) != name:
             raise UserError(
                 f"{file}: tag '{row['tag']}' has the classes {classes[tag]} and {name}; give one."
@@ -95,25 +108,24 @@ def tag_key(tag: str) -> str:
 
 
 def _table(file: Path, options: CollectOptions) -> CandidateSource:
-    rows = csv_rows(file)
-    rows = [{SPELLINGS.get(key, key): value for key, value in row.items()} for row in rows]
-    if not rows:
+    header, lines = csv_lines(file)
+    header = [SPELLINGS.get(name, name) for name in header]
+    _refuse_repeated(file, header)
+    if not lines:
         raise UserError(f"{file} has no rows; give a CSV file with a column url or file.")
-    if not {"url", "file"} & set(rows[0]):
+    if not {"url", "file"} & set(header):
         raise UserError(
-            f"{file} has the columns {', '.join(rows[0])}; give a column url or file, and optionally "
+            f"{file} has the columns {', '.join(header)}; give a column url or file, and optionally "
             f"{', '.join(COLUMNS[2:])}."
         )
     wanted = []
-    for number, row in enumerate(rows, 2):
-        cells = {name: (row.get(name) or "").strip() for name in COLUMNS}
-        if bool(cells["url"]) == bool(cells["file"]):
-            what = "both a url and a file" if cells["url"] else "neither a url nor a file"
-            raise UserError(f"{file}: line {number} has {what}; give one of them.")
+    for line in lines:
+        row = dict(zip(header, line.cells, strict=False))
+        cells = {name: row.get(name, "").strip() for name in COLUMNS}
         for name in COLUMNS[2:]:
             if len(cells[name]) > MAX_CELL_CHARACTERS:
                 raise UserError(
-                    f"{file}: {name} in line {number} has {len(cells[name]):,} characters; "
+                    f"{file}: {name} in line {line.number} has {len(cells[name]):,} characters; "
                     f"give at most {MAX_CELL_CHARACTERS:,}."
                 )
         wanted.append(
@@ -124,6 +136,7 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
                 cells["label"],
                 cells["licence"] or options.licence,
                 cells["source"] or options.source,
+                _problem(line, header, cells),
             )
         )
     folder = file.parent.resolve()
@@ -137,7 +150,16 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
             raise OutsideFolder
         return read_file(path)
 
-    return CandidateSource(str(file), tuple(wanted), read)
+    return CandidateSource(str(file), tuple(wanted), read, str(folder))
+
+
+def _problem(line: CsvLine, header: Sequence[str], cells: Mapping[str, str]) -> str:
+    """Why a line names no candidate; "" if it names one."""
+    if len(line.cells) != len(header):
+        return f"line {line.number} has {counted(len(line.cells), 'cell')}, the header {len(header)}"
+    if cells["url"] and cells["file"]:
+        return f"line {line.number} has both a url and a file"
+    return "" if cells["url"] or cells["file"] else f"line {line.number} has neither a url nor a file"
 
 
 class OutsideFolder(Exception):
@@ -161,20 +183,49 @@ def _dataset(source: str, options: CollectOptions) -> CandidateSource:
         content: bytes | Image = dataset.read(samples[row.path])
         return content if isinstance(content, bytes) else png.function(content)
 
-    return CandidateSource(source, wanted, read)
+    location = str(Path(source).resolve()) if Path(source).exists() else source
+    return CandidateSource(source, wanted, read, location)
 
 
-def csv_rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with lower-case column names; refuses files that are none."""
+@dataclass(frozen=True)
+class CsvLine:
+    """A row of a CSV file: the line of the file on which it begins, from 1, and its cells."""
+
+    number: int
+    cells: tuple[str, ...]
+
+
+def csv_lines(file: Path) -> tuple[list[str], list[CsvLine]]:
+    """The lower-case column names and the rows of a CSV file; refuses files that are none.
+
+    Empty lines are omitted. A row may have more or fewer cells than there are columns.
+    """
+    lines: list[CsvLine] = []
     try:
-        text = file.read_text(encoding="utf-8-sig")
-        reader = csv.DictReader(io.StringIO(text), strict=True)
-        names = [name.strip().lower() for name in reader.fieldnames or ()]
-        return [
-            {name: row[given] or "" for name, given in zip(names, reader.fieldnames or (), strict=True)}
-            for row in reader
-        ]
+        reader = csv.reader(io.StringIO(file.read_text(encoding="utf-8-sig")), strict=True)
+        number = 1
+        for cells in reader:
+            if cells:
+                lines.append(CsvLine(number, tuple(cells)))
+            number = reader.line_num + 1
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror or error}; give a CSV file.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{file} is not a CSV file in UTF-8: {error}.") from error
+    header = [name.strip().lower() for name in lines[0].cells] if lines else []
+    return header, lines[1:]
+
+
+def csv_rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file with lower-case column names; refuses files that are none."""
+    header, lines = csv_lines(file)
+    _refuse_repeated(file, header)
+    empty = dict.fromkeys(header, "")
+    return [empty | dict(zip(header, line.cells, strict=False)) for line in lines]
+
+
+def _refuse_repeated(file: Path, header: Sequence[str]) -> None:
+    """Refuse a column name that occurs twice; columns without a name have no meaning."""
+    repeated = [name for name, count in Counter(header).items() if name and count > 1]
+    if repeated:
+        raise UserError(f"{file} has the column {repeated[0]} more than once; give each column once.")

@@ -7,9 +7,9 @@ all rows have an outcome, the batch is written as a table in the order of its ro
 from __future__ import annotations
 
 import dataclasses
-import json
 import queue
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -29,22 +29,16 @@ from windtunnel.curate.candidate_sources import (
     read_class_map,
     tag_key,
 )
+from windtunnel.curate.collect_journal import Journal, Outcome, journal_path
+from windtunnel.curate.collected_batches import CollectedBatch, duplicates_marked, stored_labels
 from windtunnel.curate.downloads import DownloadFailed, Limits, split_url
 from windtunnel.curate.hosts import SLEEP, Hosts, Stopped, seconds_between
-from windtunnel.curate.project import (
-    CANDIDATES_FOLDER,
-    FinishedStep,
-    Project,
-    StepKind,
-    counts,
-    duplicates_marked,
-)
+from windtunnel.curate.project import COLLECT_STEP, FinishedStep, Project, StepKind, counts
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, pillow_quiet, read_header
 from windtunnel.options.collect import CollectOptions
-from windtunnel.store.atomic_files import write_whole
 
-COLLECT = StepKind("collect", CollectRecipe, CollectSummary)
+COLLECT = StepKind(COLLECT_STEP, CollectRecipe, CollectSummary)
 # Hosts that are asked at the same time; each is asked one URL after the other.
 HOSTS_AT_ONCE = 8
 MB = 10**6
@@ -53,32 +47,36 @@ _STATUS: dict[str, CandidateStatus] = {"too_large": "too_large", "too_small": "t
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one row, before duplicates are marked."""
+class Collected(FinishedStep[CollectRecipe, CollectSummary]):
+    """A collected batch, and what the command changed in the project.
 
-    row: int
-    status: CandidateStatus
-    reason: str = ""
-    id: str = ""
-    file: str = ""
-    width: int = 0
-    height: int = 0
-    format: str = ""
-    bytes: int = 0
+    Attributes:
+        label_changes: how many stored images have another label than before, by both labels.
+        label_conflicts: images of the batch that different sources, or rows of one, give different labels.
+        restored: stored images that were damaged or missing, and are stored again.
+        not_restored: those whose source has not the same content any more. Their rows are kept, except where
+            the source has another image now.
+    """
+
+    label_changes: Mapping[tuple[str, str], int]
+    label_conflicts: int
+    restored: int
+    not_restored: int
 
 
 def collect(
     project: Project, source: str | Path, options: CollectOptions, progress: Progress = silent
-) -> FinishedStep[CollectRecipe, CollectSummary]:
+) -> Collected:
     """Collect the candidates of a table or dataset into a project, and return the finished step.
 
-    The same table with the same options is not collected again; with others, only rows that failed are.
+    The same table with the same options is not collected again, except for stored images that are damaged;
+    with other options, only rows that failed are. Its labels count as the latest.
     """
     interval = seconds_between(options.rate)
     classes = read_class_map(options.classes)
     opened = open_source(source, options)
-    batch = opened.batch
-    step = COLLECT.of(batch)
+    batch = CollectedBatch(opened.batch, Path(opened.name).name)
+    step = COLLECT.of(batch.batch)
     labels = [_label(row, classes) for row in opened.wanted]
     recipe = CollectRecipe(
         len(opened.wanted), digest(labels), options.max_mb, options.allow_private, options.ignore_robots,
@@ -87,26 +85,58 @@ def collect(
     known: dict[int, Outcome] = {}
     try:
         with project.created(), finishing_items():
-            finished = project.finished(step, recipe)
-            if finished and not options.retry:
-                _journal_path(project, batch).unlink(missing_ok=True)  # after a kill at the very end
+            before = project.candidates()
+            intact = _Intact(project, hashed=options.retry)
+            stored = {row.row: _stored_outcome(row) for row in before if row.batch == batch.batch and row.id}
+            damaged = {row: outcome for row, outcome in stored.items() if not intact(outcome)}
+            record = project.finished(step, recipe)
+            if record and not options.retry and not damaged:
+                journal_path(project, batch.batch).unlink(missing_ok=True)  # after a kill at the very end
                 progress(len(opened.wanted), len(opened.wanted))
-                return finished
-            journal = _Journal(project, batch, digest({**recipe.to_json(), "retry": options.retry}))
-            stored = [row for row in project.candidates() if row.batch == batch]
-            known |= _known(project, journal, stored, labels)
+                project.write_batch(batch)
+                return _collected(project, record, before, {}, {})
+            journal = Journal(project, batch.batch, digest({**recipe.to_json(), "retry": options.retry}))
+            known |= _requested_before(opened.wanted, labels, before, intact, options.max_mb * MB)
+            known |= _known(journal, stored, labels, intact)
             for outcome in _outcomes(project, opened, options, interval, labels, known, progress):
-                journal.add(outcome)
-                known[outcome.row] = outcome
+                failed = outcome.status not in ("ok", "unlabelled")
+                kept = damaged.get(outcome.row, outcome) if failed else outcome
+                journal.add(kept)
+                known[outcome.row] = kept
             if len(known) == len(opened.wanted):
-                rows = _candidates(batch, opened.wanted, labels, known)
+                rows = _candidates(batch.batch, opened.wanted, labels, known)
                 project.write_batch(batch, rows)
                 record = project.finish(step, recipe, _summary(opened, rows))
                 journal.remove()
+                collected = _collected(project, record, before, damaged, known)
     except KeyboardInterrupt as error:
         error.add_note(f"{len(known):,} of {len(opened.wanted):,} rows are stored.")
         raise
-    return record
+    return collected
+
+
+def _collected(
+    project: Project,
+    step: FinishedStep[CollectRecipe, CollectSummary],
+    before: Sequence[Candidate],
+    damaged: Mapping[int, Outcome],
+    outcomes: Mapping[int, Outcome],
+) -> Collected:
+    """The finished step with the differences to the candidates before."""
+    after = project.candidates()
+    labels, batch = stored_labels(before), step.step.removeprefix(f"{COLLECT_STEP}-")
+    changes = Counter(
+        (labels[id_], label) for id_, label in stored_labels(after).items() if labels.get(id_, label) != label
+    )
+    given = {row.id for row in after if row.batch == batch}
+    conflicts = sum(row.status == "ok" and bool(row.reason) and row.id in given for row in after)
+    intact = _Intact(project, hashed=True)
+    restored = {was.id for row, was in damaged.items() if outcomes[row].id == was.id and intact(was)}
+    lost = {was.id for was in damaged.values()} - restored
+    return Collected(
+        step.step, step.recipe, step.summary, dict(sorted(changes.items())), conflicts, len(restored),
+        len(lost),
+    )  # fmt: skip
 
 
 def _label(row: Wanted, classes: Mapping[str, str] | None) -> str | None:
@@ -121,67 +151,64 @@ def _summary(source: CandidateSource, rows: Sequence[Candidate]) -> CollectSumma
     return CollectSummary(Path(source.name).name, len(rows), statuses.get("ok", 0), statuses)
 
 
-def _journal_path(project: Project, batch: str) -> Path:
-    return project.folder / CANDIDATES_FOLDER / f"{batch}.jsonl"
+class _Intact:
+    """Whether the image of an outcome is stored: its size or, if `hashed`, its content is as it was."""
+
+    def __init__(self, project: Project, *, hashed: bool) -> None:
+        self._project = project
+        self._hashed = hashed
+        self._checked: dict[str, bool] = {}
+
+    def __call__(self, outcome: Outcome) -> bool:
+        if outcome.file not in self._checked:
+            id_ = outcome.id if self._hashed else ""
+            self._checked[outcome.file] = self._project.has_media(outcome.file, outcome.bytes, id_)
+        return self._checked[outcome.file]
 
 
-class _Journal:
-    """Outcomes so far, one JSON object per line after the digest of the recipe; a torn line is ignored.
-
-    Of another recipe only stored images are kept.
-    """
-
-    def __init__(self, project: Project, batch: str, recipe: str) -> None:
-        self._path = _journal_path(project, batch)
-        self._path.parent.mkdir(exist_ok=True)
-        lines = self._path.read_bytes().split(b"\n")[:-1] if self._path.exists() else []
-        self.same_recipe = bool(lines) and lines[0] == recipe.encode()
-        found = [outcome for line in lines[1:] if (outcome := _outcome(line))]
-        self.outcomes = [outcome for outcome in found if self.same_recipe or outcome.status == "ok"]
-        text = b"\n".join([recipe.encode(), *(_line(outcome) for outcome in self.outcomes), b""])
-        if not self.same_recipe or self._path.read_bytes() != text:
-            write_whole(self._path, text)
-
-    def add(self, outcome: Outcome) -> None:
-        with self._path.open("ab") as stream:
-            stream.write(_line(outcome) + b"\n")
-
-    def remove(self) -> None:
-        self._path.unlink()
-
-
-def _line(outcome: Outcome) -> bytes:
-    return json.dumps(asdict(outcome), ensure_ascii=True).encode()
-
-
-def _outcome(line: bytes) -> Outcome | None:
-    try:
-        return Outcome(**json.loads(line))
-    except (ValueError, TypeError):
-        return None
+def _stored_outcome(row: Candidate) -> Outcome:
+    """The outcome of a row whose image was stored."""
+    names = [field.name for field in dataclasses.fields(Outcome)]
+    values = {name: getattr(row, name) for name in names}
+    return Outcome(**{**values, "status": "ok", "reason": ""})
 
 
 def _known(
-    project: Project, journal: _Journal, stored: Sequence[Candidate], labels: Sequence[str | None]
+    journal: Journal, stored: Mapping[int, Outcome], labels: Sequence[str | None], intact: _Intact
 ) -> dict[int, Outcome]:
     """The outcomes that need not be found again, by row.
 
-    These are stored images whose file is present, and all outcomes of an unfinished command of the same
+    These are stored images whose file is intact, and all outcomes of an unfinished command of the same
     recipe.
     """
-    names = [field.name for field in dataclasses.fields(Outcome)]
-    earlier = [
-        dataclasses.replace(Outcome(**{name: getattr(row, name) for name in names}), status="ok", reason="")
-        for row in stored
-        if row.id
-    ]
     known: dict[int, Outcome] = {}
-    pairs = [(earlier_one, False) for earlier_one in earlier] + [(added, True) for added in journal.outcomes]
+    pairs = [(earlier, False) for earlier in stored.values()] + [(added, True) for added in journal.outcomes]
     for outcome, from_journal in pairs:
-        present = outcome.status == "ok" and (project.folder / outcome.file).is_file()
+        present = outcome.status == "ok" and intact(outcome)
         failed = outcome.status != "ok" and from_journal
         if 0 <= outcome.row < len(labels) and labels[outcome.row] is not None and (present or failed):
             known[outcome.row] = outcome
+    return known
+
+
+def _requested_before(
+    wanted: Sequence[Wanted],
+    labels: Sequence[str | None],
+    before: Sequence[Candidate],
+    intact: _Intact,
+    most_bytes: int,
+) -> dict[int, Outcome]:
+    """The outcomes of URLs whose images another batch has stored, by row: they are not requested again."""
+    images = {row.url: _stored_outcome(row) for row in before if row.id}
+    known: dict[int, Outcome] = {}
+    seen: set[str] = set()
+    for number, row in enumerate(wanted):
+        if row.problem or labels[number] is None or not row.url or row.url in seen:
+            continue
+        seen.add(row.url)
+        image = images.get(row.url)
+        if image and image.bytes <= most_bytes and intact(image):
+            known[number] = dataclasses.replace(image, row=number)
     return known
 
 
@@ -201,13 +228,16 @@ def _outcomes(
     seen: dict[str, int] = {}
     with pillow_quiet():
         for number, row in enumerate(source.wanted):
-            first = seen.setdefault(row.url, number) if row.url and labels[number] is not None else number
+            requested = row.url and not row.problem and labels[number] is not None
+            first = seen.setdefault(row.url, number) if requested else number
             if number in known:
                 continue
             if stop_requested():
                 return
             outcome: Outcome | None = None
-            if labels[number] is None:
+            if row.problem:
+                outcome = Outcome(number, "refused", row.problem)
+            elif labels[number] is None:
                 outcome = Outcome(number, "unlabelled", f"no class for the tag '{row.tag}'")
             elif first != number:
                 outcome = Outcome(number, "duplicate", f"same URL as row {first + 1}")

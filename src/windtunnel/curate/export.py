@@ -179,6 +179,7 @@ def _step(project: Project, asked: str | None) -> str:
     if asked is not None:
         project.audit_table(asked)
         return asked
+    project.refuse_unfinished((HARD.name, OOD.name))
     if len(audits) > 1:
         raise UserError(
             f"{project.folder} has the shortlists of {listed(audits)}; choose one with "

@@ -102,7 +102,9 @@ def filter_hard(
             hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
         )
         if (finished := project.finished(HARD, recipe)) and all_predicted(project, HARD.name):
+            project.clear_started(HARD.name)
             return finished
+        project.mark_started(HARD.name)
         others = {
             row.id: f"its class '{row.label}' is not one of the {counted(len(names), 'class', 'classes')}"
             for row in rows

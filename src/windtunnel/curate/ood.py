@@ -84,7 +84,9 @@ def select_ood(
             hierarchy=named_files_digest([Path(options.hierarchy)]) if options.hierarchy else "",
         )
         if (finished := project.finished(OOD, recipe)) and all_predicted(project, OOD.name):
+            project.clear_started(OOD.name)
             return finished
+        project.mark_started(OOD.name)
         selection = _Selection(rows, known, parents)
         ids = selection.remaining()
         images = CandidateImages(project.folder, rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +22,16 @@ from windtunnel.core.candidates import Candidate
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.file_digests import named_files_digest
+from windtunnel.core.option_names import option
 from windtunnel.core.records import Record, RecordError, read_record
+from windtunnel.curate.collected_batches import (
+    CollectedBatch,
+    CollectedBatches,
+    duplicates_marked,
+    stored_labels,
+)
 from windtunnel.data import content_hash
-from windtunnel.store.atomic_files import create_file, write_whole
+from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
@@ -32,6 +39,10 @@ PROJECT = FolderKind("project", "project.json", 1, {"name": "name"}, option="pro
 CANDIDATES_FOLDER = "candidates"
 MEDIA_FOLDER = "media"
 STEPS_FOLDER = "steps"
+STARTED_FOLDER = "started"
+COLLECT_STEP = "collect"
+# The batches in the order of collection. It is not among the tables: they can be read as one dataset.
+BATCHES_FILE = "batches.json"
 AUDIT_FOLDER = "audit"
 STEP_SCHEMA = 2
 # Every audit has these columns; a step may add others.
@@ -130,39 +141,105 @@ class Project(RecipeFolder):
     # Candidates
 
     def candidates(self) -> list[Candidate]:
-        """Every candidate of every batch, in the order of batches and rows, with duplicates marked."""
+        """Every candidate of every batch, in the order of collection and rows, with duplicates marked."""
+        return self._marked(self.batches(), {})
+
+    def _marked(
+        self, batches: Sequence[CollectedBatch], changed: Mapping[str, Sequence[Candidate]]
+    ) -> list[Candidate]:
+        """The candidates of batches in an order; `changed` has the rows of batches that are not written."""
         rows: list[Candidate] = []
-        for file in sorted((self.folder / CANDIDATES_FOLDER).glob("*.parquet")):
-            rows += [Candidate(**row) for row in read_table(file).to_pylist()]
-        return duplicates_marked(rows)
+        for batch in batches:
+            rows += changed[batch.batch] if batch.batch in changed else self._batch_rows(batch.batch)
+        return duplicates_marked(rows, {batch.batch: batch.source for batch in batches})
+
+    def _batch_rows(self, batch: str) -> list[Candidate]:
+        return [Candidate(**row) for row in read_table(self._batch_file(batch)).to_pylist()]
+
+    def _batch_file(self, batch: str) -> Path:
+        return self.folder / CANDIDATES_FOLDER / f"{batch}.parquet"
+
+    def batches(self) -> list[CollectedBatch]:
+        """The batches in the order of collection.
+
+        Those of projects without stored order are first, by name and backwards: in such projects the first by
+        name decided labels, and still does.
+        """
+        stored = {file.stem for file in (self.folder / CANDIDATES_FOLDER).glob("*.parquet")}
+        listed = [batch for batch in self._listed_batches() if batch.batch in stored]
+        others = sorted(stored - {batch.batch for batch in listed}, reverse=True)
+        return [*(CollectedBatch(batch, self._source_of(batch)) for batch in others), *listed]
+
+    def _listed_batches(self) -> tuple[CollectedBatch, ...]:
+        file = self.folder / BATCHES_FILE
+        if not file.is_file():
+            return ()
+        try:
+            return read_record(json.loads(file.read_text(encoding="utf-8")), CollectedBatches).batches
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{file} is damaged ({error}); remove it, and collect every table again in the order that "
+                "counts: the latest decides labels."
+            ) from error
+
+    def _source_of(self, batch: str) -> str:
+        """The source of a batch without stored order, from the record of its step; else the batch's name."""
+        file = self._step_file(f"{COLLECT_STEP}-{batch}")
+        return str(self._read_step(file).summary.get("source", batch)) if file.is_file() else batch
 
     def stored_candidates(self) -> list[Candidate]:
         """The candidates whose images are stored, each content once, by id."""
         return sorted((row for row in self.candidates() if row.status == "ok"), key=lambda row: row.id)
 
-    def write_batch(self, batch: str, rows: Sequence[Candidate]) -> None:
-        """Write the candidates of a batch."""
-        columns = {name: [getattr(row, name) for row in rows] for name in CANDIDATE_SCHEMA.names}
-        self.write_table(f"{CANDIDATES_FOLDER}/{batch}.parquet", pa.table(columns, CANDIDATE_SCHEMA))
+    def write_batch(self, batch: CollectedBatch, rows: Sequence[Candidate] | None = None) -> None:
+        """Write the candidates of a batch as the latest collection; None keeps those that are written.
+
+        A batch that was collected before keeps its place if every image has the same label in both places, so
+        that the same commands in the same order change nothing.
+        """
+        changed = {} if rows is None else {batch.batch: rows}
+        before = self.batches()
+        latest = [*(other for other in before if other.batch != batch.batch), batch]
+        if len(latest) == len(before) and latest != before:
+            labels = [stored_labels(self._marked(order, changed)) for order in (before, latest)]
+            latest = before if labels[0] == labels[1] else latest
+        content = json.dumps(CollectedBatches(tuple(latest)).to_json(), indent=2, ensure_ascii=False) + "\n"
+        file = self.folder / BATCHES_FILE
+        if not file.is_file() or file.read_bytes() != content.encode():
+            write_whole(file, content.encode())
+        if rows is not None:
+            columns = {name: [getattr(row, name) for row in rows] for name in CANDIDATE_SCHEMA.names}
+            table = pa.table(columns, CANDIDATE_SCHEMA)
+            self.write_table(f"{CANDIDATES_FOLDER}/{batch.batch}.parquet", table)
 
     def candidates_digest(self) -> str:
-        """Digest of all batches: an input of the recipe of every later step."""
-        return named_files_digest(sorted((self.folder / CANDIDATES_FOLDER).glob("*.parquet")))
+        """Digest of all batches in the order of collection: an input of the recipe of every later step."""
+        return named_files_digest(self._batch_file(batch.batch) for batch in self.batches())
 
     # Media
 
     def add_media(self, content: bytes, suffix: str) -> tuple[str, str]:
         """Store an image under its content hash; returns the hash and the path in the project.
 
-        Several threads may store the same image.
+        A damaged file is replaced. Several threads may store the same image.
         """
         name = content_hash(content)
         relative = f"{MEDIA_FOLDER}/{name[:2]}/{name}{suffix}"
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._adding:
-            create_file(path, content)
+            if not path.is_file() or path.read_bytes() != content:
+                write_whole(path, content)
         return name, relative
+
+    def has_media(self, file: str, size: int, id_: str = "") -> bool:
+        """Whether an image of the project is stored with its size and, if an id is given, its content."""
+        path = self.folder / file
+        try:
+            whole = path.stat().st_size == size
+            return whole and (not id_ or content_hash(path.read_bytes()) == id_)
+        except OSError:
+            return False
 
     def read_media(self, candidate: Candidate) -> bytes:
         """The bytes of a candidate's image; refuses a file that was changed."""
@@ -171,10 +248,10 @@ class Project(RecipeFolder):
             content = path.read_bytes()
         except OSError as error:
             raise UserError(
-                f"{path} cannot be read: {error.strerror or error}; restore it, or collect again."
+                f"{path} cannot be read: {error.strerror or error}; collect its table again to restore it."
             ) from error
         if content_hash(content) != candidate.id:
-            raise UserError(f"{path} was changed after it was collected; restore it from a copy.")
+            raise changed_media(path)
         return content
 
     # Steps and audits
@@ -211,7 +288,34 @@ class Project(RecipeFolder):
         text = json.dumps(record.to_json(), indent=2, ensure_ascii=False) + "\n"
         (self.folder / STEPS_FOLDER).mkdir(exist_ok=True)
         write_whole(self._step_file(kind.name), text.encode())
+        self.clear_started(kind.name)
         return FinishedStep(kind.name, recipe, summary)
+
+    def mark_started(self, step: str) -> None:
+        """Store that a step was started, until it is finished."""
+        (self.folder / STARTED_FOLDER).mkdir(exist_ok=True)
+        (self.folder / STARTED_FOLDER / step).touch()
+
+    def clear_started(self, step: str) -> None:
+        """Remove the mark of a started step: it is finished."""
+        (self.folder / STARTED_FOLDER / step).unlink(missing_ok=True)
+
+    def unfinished(self) -> list[str]:
+        """The steps that were started and not finished, and those whose audit has no record."""
+        started = {file.name for file in (self.folder / STARTED_FOLDER).glob("*")}
+        audits = {file.stem for file in (self.folder / AUDIT_FOLDER).glob("*.parquet")}
+        return sorted(started | (audits - set(self.audits())))
+
+    def refuse_unfinished(self, steps: Sequence[str]) -> None:
+        """Refuse a project in which one of these steps was started and not finished."""
+        for step in self.unfinished():
+            if step in steps:
+                audit = [] if step in self.audits() else [self.folder / AUDIT_FOLDER / f"{step}.parquet"]
+                left = [file for file in (self.folder / STARTED_FOLDER / step, *audit) if file.exists()]
+                raise UserError(
+                    f"windtunnel curate {step} was started in {self.folder} and not finished; repeat that "
+                    f"command, or remove {' and '.join(map(str, left))} to go on without it."
+                )
 
     def _step_file(self, step: str) -> Path:
         return self.folder / STEPS_FOLDER / f"{step}.json"
@@ -268,33 +372,6 @@ class Project(RecipeFolder):
         write_whole(path, parquet_bytes(table))
 
 
-def duplicates_marked(rows: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates of which the first with each content keeps it; its reason names the other labels given.
-
-    All batches are marked together, so the result does not depend on which was collected first.
-    """
-    holders: dict[str, Candidate] = {}
-    by_url: dict[tuple[str, str], str] = {}
-    labels: dict[str, list[str]] = {}
-    for row in rows:
-        if row.id:
-            holders.setdefault(row.id, row)
-            by_url.setdefault((row.batch, row.url), row.id)
-        content = row.id or (by_url.get((row.batch, row.url), "") if row.status == "duplicate" else "")
-        if content and row.label not in labels.setdefault(content, []):
-            labels[content].append(row.label)
-    return [_marked(row, holders[row.id], labels[row.id]) if row.id else row for row in rows]
-
-
-def _marked(row: Candidate, holder: Candidate, labels: Sequence[str]) -> Candidate:
-    if row is holder:
-        others = ", ".join(f"'{label}'" for label in labels if label not in ("", row.label))
-        return replace(row, status="ok", reason=f"label conflict: also given as {others}" if others else "")
-    place = f"row {holder.row + 1}" + ("" if holder.batch == row.batch else f" of batch {holder.batch}")
-    other = "" if holder.label == row.label else f", whose label is '{holder.label}'"
-    return replace(row, status="duplicate", reason=f"same content as {place}{other}")
-
-
 def open_project(path: str | Path) -> Project:
     """An existing project; refuses other folders."""
     project = Project(Path(path))
@@ -305,6 +382,14 @@ def open_project(path: str | Path) -> Project:
         )
     project.read_recipe_file()
     return project
+
+
+def changed_media(file: Path) -> UserError:
+    """The error for an image that is not what was collected."""
+    return UserError(
+        f"{file} was changed after it was collected; collect its table again with {option('retry', True)} to "
+        "restore it."
+    )
 
 
 def read_table(file: Path) -> pa.Table:

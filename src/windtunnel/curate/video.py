@@ -128,6 +128,7 @@ def make_frame_sets(
     """
     workers.check(portable=True, live="")
     with project.created():
+        project.mark_started(VIDEO.name)
         items = _items(videos, sampling, labels, origin)
         missing = [item for item in items if stored_recipe(project, item.name) != item.recipe]
         progress(len(items) - len(missing), len(items))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import listed
-from windtunnel.data.table import SUFFIXES, label_names, table_rows
+from windtunnel.data.table import SUFFIXES, label_names, table_columns, table_rows
 
 BOX_COLUMNS = ("x1", "y1", "x2", "y2")
 ORIGIN_COLUMNS = {"licence": ("licence", "license"), "source": ("source",)}
@@ -113,11 +113,13 @@ def read_label_table(file: Path) -> LabelTable:
     if not file.is_file():
         raise UserError(f"No such table: {file}. Give a file with the columns video, start, end and label.")
     rows = table_rows(file)
-    columns = {name for row in rows for name in row}
+    columns = {name for row in rows for name in row} if rows else table_columns(file)
     missing = [name for name in ("video", "label") if name not in columns]
     if missing:
-        has = ", ".join(sorted(map(str, columns))) or "no rows"
+        has = f"the columns {', '.join(sorted(map(str, columns)))}" if columns else "no content"
         raise UserError(f"{file} has {has}; it needs the columns video and label ({missing[0]} is missing).")
+    if not rows:
+        raise UserError(f"{file} has a header and no rows; write a row for each labelled segment of a video.")
     segments: dict[str, list[Segment]] = {}
     origins: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, 1):

@@ -12,7 +12,11 @@ from windtunnel import api
 from windtunnel.cli.options import AS_JSON, LOG, print_json, record_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
+from windtunnel.core.wording import counted
 from windtunnel.options.collect import CollectOptions
+
+# Pairs of labels that are printed.
+CHANGES_SHOWN = 8
 
 
 @click.command("collect", short_help="Collect candidates from a table of URLs or files, or a folder.")
@@ -36,7 +40,20 @@ def command(table: str, project: str, as_json: bool, console: Console, **options
     with Bar(console, "collecting candidates") as bar:
         step = api.collect_candidates(table, project, CollectOptions(**options), progress=bar)
     if as_json:
-        print_json({"step": step.step, **step.summary.to_json()})
+        changes = [
+            {"before": before, "now": now, "images": images}
+            for (before, now), images in step.label_changes.items()
+        ]
+        print_json(
+            {
+                "step": step.step,
+                **step.summary.to_json(),
+                "label_changes": changes,
+                "label_conflicts": step.label_conflicts,
+                "restored": step.restored,
+                "not_restored": step.not_restored,
+            }
+        )
         return
     statuses = ", ".join(f"{name} {count:,}" for name, count in step.summary.statuses.items())
     print_lines(
@@ -47,6 +64,32 @@ def command(table: str, project: str, as_json: bool, console: Console, **options
                 f"{step.summary.stored:,} of {step.summary.rows:,} candidates into {project}",
             ),
             ("statuses", statuses),
+            *_changes(step),
             ("next", shlex.join(["windtunnel", "curate", "status", project])),
         ],
     )
+
+
+def _changes(step: api.Collected) -> list[tuple[str, str]]:
+    """What the command changed for images that were stored before."""
+    changes = [
+        f"{counted(images, 'image')}: label changed from {_quoted(before)} to {_quoted(now)}"
+        for (before, now), images in sorted(step.label_changes.items(), key=lambda item: -item[1])
+    ]
+    lines = [("labels", text) for text in changes[:CHANGES_SHOWN]]
+    if len(changes) > CHANGES_SHOWN:
+        lines.append(("labels", f"and {len(changes) - CHANGES_SHOWN:,} more changes (--json)"))
+    if step.label_conflicts:
+        images = counted(step.label_conflicts, "image")
+        lines.append(("conflicts", f"{images} given with several labels; the latest collection decides"))
+    if step.restored:
+        images = counted(step.restored, "image that was", "images that were")
+        lines.append(("restored", f"{images} damaged or missing"))
+    if step.not_restored:
+        images = counted(step.not_restored, "damaged or missing image")
+        lines.append(("not restored", f"{images}; the source does not have the same content any more"))
+    return lines
+
+
+def _quoted(label: str) -> str:
+    return f"'{label}'" if label else "none"

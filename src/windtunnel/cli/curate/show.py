@@ -1,4 +1,4 @@
-"""windtunnel curate show: the audit of one candidate."""
+"""windtunnel curate show: what happened to one candidate, row, frame set or video."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from windtunnel.cli.printing import print_lines
 
 @click.command("show", short_help="Print what happened to one candidate, and why.")
 @click.argument("project")
-@click.argument("candidate", metavar="ID")
+@click.argument("candidate", metavar="TEXT")
 @AS_JSON
 def command(project: str, candidate: str, as_json: bool) -> None:
-    """Print where candidate ID of PROJECT came from, every model's predictions of its crops, and why it left.
+    """Print where the candidate TEXT of PROJECT came from, every model's predictions, and why it left.
 
-    ID may be the beginning of an id.
+    TEXT is an id or the beginning of one; or the URL, file or file name of a row, also of one that is not
+    stored; or "row N"; or a video, a frame set, or SET#INDEX for one frame.
+
+    \b
+    Examples:
+      windtunnel curate show my-project 3fa9
+      windtunnel curate show my-project https://example.org/photos/1.jpg
     """
     lines = api.candidate_audit(project, candidate)
     if as_json:

@@ -14,6 +14,7 @@ from windtunnel.core.wording import counted, listed
 
 # Classes that are listed.
 CLASSES_SHOWN = 8
+FINISHED = "finished"
 
 
 @click.command("status", short_help="Show finished steps, counts by stage and the next command.")
@@ -33,21 +34,38 @@ def _lines(status: api.ProjectStatus) -> list[tuple[str, str]]:
         ("candidates", f"{sum(status.candidates.values()):,}: {_counts(status.candidates)}"),
         *(("example", f"{_words(name)}: {reason}") for name, reason in sorted(status.reasons.items())),
         ("labels", _counts(status.labels)),
+        *([("unlabelled", _unlabelled(status))] if status.unlabelled else []),
         *([("conflicts", _conflicts(status))] if status.label_conflicts else []),
         ("classes", f"{len(status.classes):,}: {_counts(status.classes)}"),
     ]
     return [
         ("project", f"{status.name}   {status.location}"),
         *(candidates if status.candidates or not status.steps else []),
-        *(("step", f"{name}: {_summary(summary)}") for name, summary in status.steps.items()),
+        *(("step", f"{name}: {_step(status, name)}") for name in status.steps),
+        *(("unfinished", f"{name}: started, not finished; repeat its command") for name in status.unfinished),
         *(("stages", f"{name}: {_counts(stages)}") for name, stages in status.stages.items()),
         *([("review", status.review)] if status.review else []),
         ("next", status.next),
     ]
 
 
+def _step(status: api.ProjectStatus, name: str) -> str:
+    """The summary of a step, or why it is outdated."""
+    summary = _summary(status.steps[name])
+    if name not in status.outdated:
+        return summary
+    values = "" if summary == FINISHED else f"; {summary}"
+    return f"outdated, {status.outdated[name]}{values}"
+
+
+def _unlabelled(status: api.ProjectStatus) -> str:
+    return f"{counted(status.unlabelled, 'stored image')}, the first is {status.first_unlabelled}"
+
+
 def _conflicts(status: api.ProjectStatus) -> str:
-    return f"{counted(status.label_conflicts, 'image')} given with several labels; the first is kept"
+    return (
+        f"{counted(status.label_conflicts, 'image')} given with several labels; the latest collection decides"
+    )
 
 
 def _counts(numbers: dict[str, int]) -> str:
@@ -62,7 +80,7 @@ def _summary(summary: dict[str, object]) -> str:
     videos = summary.get("videos")
     if isinstance(videos, dict):
         plain.insert(0, f"videos {sum(videos.values()):,} ({_counts(videos)})")
-    return ", ".join(plain) or "finished"
+    return ", ".join(plain) or FINISHED
 
 
 def _words(key: str) -> str:

@@ -15,7 +15,7 @@ export class ClassSearch {
     this.list = element("ul", {id: `${id}-matches`, role: "listbox", class: "matches", "aria-label": label, hidden: true});
     this.field = element("input", {
       id, type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-matches`,
-      "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "type a part of the name",
+      "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "Type part of a class name",
       oninput: () => this.later(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => this.close(), 150),
     });
     this.element = element("div", {class: "class-search"}, element("label", {for: id}, label), this.field, this.list);

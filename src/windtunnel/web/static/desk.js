@@ -7,15 +7,15 @@ const SECONDS_AT_MOST = 86_400;
 const RETRY_MS = 1500;
 
 /**
- * The desk dispatches "shown" when another item or verdict is on it, "end" when the queue has no further item, and
- * "unreachable" when the next items cannot be loaded; it tries again by itself.
+ * The desk dispatches "moving" when it goes to another place, "shown" when another item or verdict is on it, "end" when
+ * the queue has no further item, and "unreachable" when the next items cannot be loaded; it tries again by itself.
  *
  * `shape` turns an event into the one that the server takes. `place` is the place in the queue, `item` the item there (null at the end).
  */
 export class Desk extends EventTarget {
-  constructor({task, queue, history, outbox, shape = (event) => event}) {
+  constructor({task, queue, history, drafts, outbox, shape = (event) => event}) {
     super();
-    Object.assign(this, {task, queue, history, outbox, shape, place: 0, item: null, since: 0, request: null});
+    Object.assign(this, {task, queue, history, drafts, outbox, shape, place: 0, item: null, since: 0, request: null});
     this.verdicts = new Map();
     this.judged = task.judged;
     this.changes = 0;
@@ -29,7 +29,10 @@ export class Desk extends EventTarget {
     const own = refused.filter(({item}) => this.verdicts.has(item));
     const stored = new Map([...this.queue.items.values()].map(({item, verdict}) => [item, verdict]));
     for (const {item} of own) this.set(item, this.verdicts.get(item), stored.get(item) ?? null);
-    const records = this.history.drop(new Set(own.map(({event, target}) => target ?? event)));
+    const events = new Set(own.map(({event, target}) => target ?? event));
+    const drafts = this.history.steps.filter(({event, draft}) => draft && events.has(event)).map(({draft}) => draft);
+    drafts.forEach((draft) => this.drafts.put(draft));
+    const records = {...this.history.drop(events), drafts: {put: drafts, remove: []}};
     // If this fails, the steps are removed with the next verdict.
     this.outbox.change(records).then(() => this.history.stored(records), () => null);
     this.refresh();
@@ -98,6 +101,7 @@ export class Desk extends EventTarget {
     const wanted = Math.max(0, place);
     const request = {};
     this.request = request;
+    this.dispatchEvent(new Event("moving"));
     let item;
     try {
       item = await this.queue.at(wanted);
@@ -122,13 +126,21 @@ export class Desk extends EventTarget {
 
   /** Go on by steps; items that need no verdict any more are passed over. */
   async step(by) {
+    await this.go(this.placeAfter(by));
+  }
+
+  placeAfter(by) {
     let place = this.place + by;
     for (;;) {
       const item = this.queue.items.get(place);
-      if (place <= 0 || !item?.closed || this.verdictOf(item)) break;
+      if (place <= 0 || !item?.closed || this.verdictOf(item)) return place;
       place += by;
     }
-    await this.go(place);
+  }
+
+  /** The place of an item now, or the place where it was if it is not loaded; the order of the second pass may change. */
+  placeOf({item, place}) {
+    return [...this.queue.items.values()].find((other) => other.item === item)?.place ?? place;
   }
 
   /** Go to the first item without a verdict. */
@@ -142,43 +154,56 @@ export class Desk extends EventTarget {
     await this.go(place);
   }
 
-  /** Give a verdict on the present item. The next item need not wait until it is on the disk. */
-  decide(verdict) {
+  /** Give a verdict on the present item and go on, or stay. The next item need not wait until it is on the disk. */
+  async decide(verdict, {stay = false} = {}) {
     const {item, place} = this;
     const before = this.verdictOf(item);
+    const draft = this.drafts.of(item.item, before);
+    const next = stay ? place : this.placeAfter(1);
+    const then = {place: next, item: this.queue.items.get(next)?.item ?? null};
     const seconds = Math.min(SECONDS_AT_MOST, (performance.now() - this.since) / 1000);
     const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
-    const records = this.history.record({event: event.event, item: item.item, place, before, after: verdict});
+    // Undo brings back what was typed before the first verdict; later changes are what it takes back.
+    const step = {event: event.event, item: item.item, place, before, after: verdict, draft: before ? null : draft, then};
+    const records = {...this.history.record(step), drafts: this.drafts.remove(item.item)};
     this.set(item.item, before, verdict);
-    this.keep(event, records, () => {
+    this.store(event, records, () => {
       this.history.drop(new Set([event.event]));
+      if (draft) this.drafts.put(draft);
       if (this.verdicts.get(item.item) === verdict) this.set(item.item, verdict, before);
     });
+    await this.go(next);
   }
 
-  /** Undo the last step and go to its item; returns the step, or null if there is none. */
+  /** Undo the last step and go to its item, with its draft; returns the step, or null if there is none. */
   async undo() {
-    return this.history.canUndo ? this.travel("undo", (step) => [step.after, step.before]) : null;
+    if (!this.history.canUndo) return null;
+    const {step, records} = this.history.undo();
+    const drafts = step.draft ? this.drafts.put(step.draft) : this.drafts.remove(step.item);
+    return this.travel("undo", step, [step.after, step.before], {...records, drafts}, step);
   }
 
+  /** Redo a step and go on to where the person was after it; returns the step, or null if there is none. */
   async redo() {
-    return this.history.canRedo ? this.travel("redo", (step) => [step.before, step.after]) : null;
+    if (!this.history.canRedo) return null;
+    const {step, records} = this.history.redo();
+    const drafts = this.drafts.remove(step.item);
+    return this.travel("redo", step, [step.before, step.after], {...records, drafts}, step.then ?? step);
   }
 
-  async travel(action, verdictsOf) {
-    const {step, records} = this.history[action]();
-    const [before, after] = verdictsOf(step);
+  async travel(action, step, [before, after], records, target) {
     this.set(step.item, before, after);
-    this.keep(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records, () => {
+    this.store(newEvent({task: this.task.task, item: step.item, action, target: step.event}), records, () => {
       this.history.takeBack(step);
+      if (action === "redo" && step.draft) this.drafts.put(step.draft);
       if (this.verdicts.get(step.item) === after) this.set(step.item, after, before);
     });
-    await this.go(step.place);
+    await this.go(this.placeOf(target));
     return step;
   }
 
   /** Write to this browser's database, in order; `takeBack` is called if that is impossible. */
-  async keep(event, records, takeBack) {
+  async store(event, records, takeBack) {
     this.writing.push(event.item);
     try {
       await this.outbox.add(this.shape(event), records);

@@ -4,6 +4,9 @@ import {describe} from "./verdict_text.js";
 
 export const PAGE = 24;
 
+/** The first place of the page that a place is on. */
+const pageOf = (place) => place - (place % PAGE);
+
 /** The classes of an item in words. */
 const named = ({labels, titles}) => labels.map((label) => titles[label]).join(", ");
 
@@ -15,6 +18,8 @@ export class GridView {
     stage.setAttribute("role", "group");
     stage.setAttribute("aria-label", "Images");
     for (const id of ["zoom-in", "zoom-out", "zoom-reset"]) byId(id).hidden = true;
+    byId("enlarge").hidden = false;
+    byId("enlarge").onclick = () => this.enlarge();
     this.large = element("dialog", {class: "large", "aria-label": "Enlarged image"});
     document.body.append(this.large);
     this.large.addEventListener("click", () => this.large.close());
@@ -25,9 +30,11 @@ export class GridView {
 
   async show(desk) {
     this.desk = desk;
-    const start = desk.place - (desk.place % PAGE);
-    await desk.queue.at(start);
-    await desk.queue.at(Math.min(start + PAGE - 1, Math.max(desk.queue.length - 1, 0)));
+    const start = pageOf(desk.place);
+    // Tiles that cannot be loaded now are added when the page is shown again.
+    await desk.queue.at(start).catch(() => null);
+    await desk.queue.at(Math.min(start + PAGE - 1, Math.max(desk.queue.length - 1, 0))).catch(() => null);
+    if (pageOf(desk.place) !== start) return; // the person went on meanwhile
     const items = desk.queue.loaded(start, PAGE);
     const shown = items.map(({item}) => item).join(" ");
     if (this.shown !== shown) {
@@ -54,7 +61,7 @@ export class GridView {
     const tile = this.tiles.get(item.place);
     const verdict = desk.verdictOf(item);
     tile.dataset.verdict = verdict?.choice ?? "";
-    tile.querySelector(".verdict").textContent = verdict ? describe(verdict, this.task) : item.closed ? "Judged by others" : "";
+    tile.querySelector(".verdict").textContent = verdict ? describe(verdict, this.task) : item.closed ? "Judged by other reviewers" : "";
     const current = item.place === desk.place;
     tile.setAttribute("aria-current", String(current));
     tile.tabIndex = current ? 0 : -1;
@@ -95,8 +102,8 @@ export class GridView {
 
   actions() {
     return [
-      {keys: ["ArrowUp"], label: "The row above", run: () => this.desk.go(this.desk.place - this.columns), repeats: true},
-      {keys: ["ArrowDown"], label: "The row below", run: () => this.desk.go(Math.min(this.desk.place + this.columns, this.desk.queue.length - 1)), repeats: true},
+      {keys: ["ArrowUp"], label: "Row above", run: () => this.desk.go(this.desk.place - this.columns), repeats: true},
+      {keys: ["ArrowDown"], label: "Row below", run: () => this.desk.go(Math.min(this.desk.place + this.columns, this.desk.queue.length - 1)), repeats: true},
       {keys: ["e"], label: "Enlarge", run: () => this.enlarge()},
     ];
   }

@@ -28,9 +28,10 @@ export function prepareInstructions(task) {
       : null,
     element("h3", {}, "How to work"),
     element("ul", {},
-      element("li", {}, "Every verdict is one key; ? lists all keys. Arrow keys move without deciding."),
-      element("li", {}, "Every verdict is saved at once. Undo goes back as far as you like."),
-      task.layout === "pair" ? element("li", {}, "F shows the other frame in the same place. Zoom and position are the same in both.") : null),
+      element("li", {}, "Each verdict has a button", element("span", {class: "touchless"}, " and a key. Press ? for all keys"), "."),
+      element("li", {class: "touchless"}, "The arrow keys move between items without giving a verdict."),
+      element("li", {}, "Every verdict is saved at once. You can undo any number of steps."),
+      task.layout === "pair" ? element("li", {}, "Flip shows the other frame in the same place. Both frames have the same zoom and position.") : null),
   );
   byId("close-instructions").onclick = () => dialog.close();
   return {

@@ -1,6 +1,6 @@
 // Exchanges the secret of a personal link for a session. The secret is in the fragment, which no server sees.
 import {byId} from "./dom.js";
-import {post} from "./requests.js";
+import {post, SignedOut} from "./requests.js";
 
 const token = location.hash.slice(1);
 // The secret does not stay in the address bar and the history.
@@ -10,7 +10,7 @@ history.replaceState(null, "", location.pathname);
 addEventListener("hashchange", () => location.reload());
 
 async function join() {
-  if (!token) throw new Error("This page needs the personal link that you were given, with everything after the #.");
+  if (!token) throw new Error("Open the complete personal link that you received, including everything after the #.");
   const person = await post("/api/session", {token});
   location.replace(person.role === "owner" ? "/owner" : "/");
 }
@@ -18,5 +18,5 @@ async function join() {
 join().catch((error) => {
   byId("joining").hidden = true;
   byId("failed").hidden = false;
-  byId("reason").textContent = error.message;
+  byId("reason").textContent = error instanceof SignedOut ? "This link is not valid any more." : error.message;
 });

@@ -24,8 +24,8 @@ function uuid() {
 /**
  * The outbox of one person.
  *
- * Dispatches "state" when `state` changes: "saved", "saving", "waiting" (for the server), "refused",
- * "lost" (not stored in this browser), "signed-out" or "other-person" (somebody else signed in in this browser); and
+ * Dispatches "state" when `state` changes: "starting", "saved", "saving", "waiting" (for the server), "refused",
+ * "lost" (not stored in this browser), "signed-out" or "other-person" (another person has signed in on this browser); and
  * "refusal" with the events that the server will never accept, and "present" with the verdicts {task, item, verdict}
  * that the server has. `waiting` is the number of events that are not acknowledged; `lost` has, by item, why its last event is
  * not stored, until another one is.
@@ -33,7 +33,7 @@ function uuid() {
 export class Outbox extends EventTarget {
   constructor(storage, path, person) {
     super();
-    Object.assign(this, {storage, path, person, state: "saved", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
+    Object.assign(this, {storage, path, person, state: "starting", waiting: 0, refusals: [], pause: FIRST_PAUSE_MS, timer: 0});
     this.sending = null;
     this.lost = new Map();
     this.writing = null;
@@ -162,7 +162,7 @@ export class Outbox extends EventTarget {
   async settleBatch(batch, acknowledged, reasons) {
     const done = batch.filter(({event}) => acknowledged.has(event));
     const wrong = batch.filter(({event}) => reasons.has(event)).map((event) => ({...event, reason: reasons.get(event.event)}));
-    if (!done.length && !wrong.length) throw new Error("The server settled none of the events.");
+    if (!done.length && !wrong.length) throw new Error("The server did not confirm any verdict.");
     await this.storage.write(["events", "refused"], ({events, refused}) => {
       for (const {number} of [...done, ...wrong]) events.delete(number);
       for (const refusal of wrong) refused.put(refusal);

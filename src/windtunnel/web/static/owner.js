@@ -1,5 +1,5 @@
 // The owner's page: progress, speed and agreement of every task, the second pass and the export.
-import {byId, count, element, fill} from "./dom.js";
+import {byId, count, counted, element, fill} from "./dom.js";
 import {get} from "./requests.js";
 import {openSession, run, showFailure} from "./session.js";
 
@@ -38,9 +38,9 @@ function ago(milliseconds) {
 }
 
 function people(progress) {
-  if (!progress.people.length) return element("p", {class: "soft"}, "Nobody has judged anything yet.");
+  if (!progress.people.length) return element("p", {class: "soft"}, "Nobody has judged an item yet.");
   return table(`People of ${progress.title}`,
-    ["person", "judged", "per hour", "median, s", "known answers right", "practice", "last verdict"],
+    ["person", "judged", "per hour", "median, s", "check items correct", "practice", "last verdict"],
     progress.people.map((person) => element("tr", {},
       element("th", {scope: "row"}, person.name),
       cell(count(person.judged)),
@@ -60,11 +60,11 @@ function agreement({questions, accuracy}) {
       ["question", "items", "agreement", "Fleiss' kappa", "Krippendorff's alpha"],
       measured.map((one) => element("tr", {}, element("th", {scope: "row"}, one.question), cell(count(one.items)),
         cell(figure(one.percent, percent)), cell(figure(one.fleiss_kappa, plain)), cell(figure(one.krippendorff_alpha, plain))))),
-    pairs.length ? element("details", {}, element("summary", {}, "Agreement of each two people"),
-      table("Agreement of each two people", ["people", "question", "items", "agreement", "Cohen's kappa"],
+    pairs.length ? element("details", {}, element("summary", {}, "Agreement of each pair of reviewers"),
+      table("Agreement of each pair of reviewers", ["people", "question", "items", "agreement", "Cohen's kappa"],
         pairs.map((pair) => element("tr", {}, element("th", {scope: "row"}, `${pair.first}, ${pair.second}`), cell(pair.question),
           cell(count(pair.items)), cell(figure(pair.percent, percent)), cell(figure(pair.cohen_kappa, plain)))))) : null,
-    accuracy.length ? table("Accuracy of people, with 95 % Clopper-Pearson intervals", ["person", "of", "items", "correct", "accuracy"],
+    accuracy.length ? table("Accuracy of reviewers, with 95 % Clopper-Pearson intervals", ["reviewer", "measured on", "items", "correct", "accuracy"],
       accuracy.map((one) => element("tr", {}, element("th", {scope: "row"}, one.who), cell(one.what), cell(count(one.items)),
         cell(count(one.correct)), cell(figure(one.accuracy, percent))))) : null,
   ];
@@ -83,17 +83,19 @@ function downloads(task) {
 async function section(task) {
   const path = `/api/owner/tasks/${encodeURIComponent(task.task)}`;
   const [progress, agreed] = await Promise.all([get(`${path}/progress`), get(`${path}/agreement`)]);
+  const secondPass = (title, kind) => element("a", {class: `button ${kind}`, href: `/owner/${encodeURIComponent(task.task)}/second-pass`}, title);
   const conflicts = progress.conflicts
-    ? element("a", {class: "button main", href: `/owner/${encodeURIComponent(task.task)}/second-pass`}, `Second pass: ${count(progress.conflicts)} to decide`)
-    : element("p", {class: "soft"}, progress.resolved ? "Every conflict is decided." : "There are no conflicts.");
+    ? secondPass(`Second pass: ${count(progress.conflicts)} to decide`, "main")
+    : [element("p", {class: "soft"}, progress.resolved ? "Every conflict is decided." : "There are no conflicts."),
+      progress.resolved ? secondPass("Change decisions", "") : null].filter(Boolean);
   return element("section", {id: `task-${task.task}`, "aria-labelledby": `title-${task.task}`},
     element("h2", {id: `title-${task.task}`}, progress.title),
-    element("p", {class: "soft"}, `${progress.kind}, ${progress.overlap} people for each item`),
+    element("p", {class: "soft"}, `${progress.kind}, ${counted(progress.overlap, "reviewer")} per item`),
     element("progress", {max: Math.max(1, progress.items), value: progress.items - progress.open, "aria-label": `Progress of ${progress.title}`}),
     element("div", {class: "cards"},
-      card("items", progress.items), card("to judge", progress.open, "fewer verdicts than asked for"),
+      card("items", progress.items), card("open", progress.open, "fewer verdicts than required"),
       card("accepted", progress.accepted, "strict majority or second pass"), card("rejected", progress.rejected),
-      card("conflicts", progress.conflicts, "no strict majority"), card("decided together", progress.resolved, "in the second pass")),
+      card("conflicts", progress.conflicts, "no strict majority"), card("resolved", progress.resolved, "decided in the second pass")),
     element("h3", {}, "Second pass"), conflicts,
     element("h3", {}, "People"), people(progress),
     element("h3", {}, "Agreement"), agreement(agreed).filter(Boolean),

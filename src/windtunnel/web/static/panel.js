@@ -9,24 +9,22 @@ const CLASSES_SHOWN = 50;
 
 /**
  * The panel of a task. `decide(verdict)` is called with complete verdicts. Choices without a group replace the
- * whole verdict except the note; those of a group set a part of the draft.
+ * whole verdict except the note; those of a group set a part of the draft. `drafts` has what is not decided yet.
  */
 export class Panel {
-  constructor(root, task, decide) {
-    Object.assign(this, {root, task, decide, item: null, given: null, draft: {...task.blank}});
+  constructor(root, task, drafts, decide) {
+    Object.assign(this, {root, task, drafts, decide, item: null, given: null, draft: {...task.blank}});
     this.multiple = Array.isArray(task.blank.labels);
     this.single = "label" in task.blank;
     // With several groups a verdict has several parts, and Enter confirms it; else one key is enough.
     this.confirms = new Set(task.choices.map((choice) => choice.group).filter(Boolean)).size > 1;
     this.titles = new Map();
-    this.drafts = new Map(); // what is not decided yet, by item
   }
 
   /** Show an item and the present verdict on it, with elements above the choices and below everything. */
   show(item, verdict, {above = null, below = null} = {}) {
-    const kept = this.drafts.get(item.item);
     const labels = this.multiple && !verdict ? {labels: item.labels} : {};
-    const draft = kept && same(kept.given, verdict) ? kept.draft : {...this.task.blank, ...verdict, ...labels};
+    const draft = this.drafts.of(item.item, verdict)?.draft ?? {...this.task.blank, ...verdict, ...labels};
     Object.assign(this, {item, given: verdict, draft: structuredClone(draft)});
     Object.assign(this, {above, below});
     for (const [name, title] of Object.entries(item.titles)) this.titles.set(name, title);
@@ -41,12 +39,13 @@ export class Panel {
       this.root,
       element("h2", {}, task.question),
       item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.map((label, n) => [n ? ", " : "", this.named(label)]).flat())) : null,
-      item.closed && !this.given ? element("p", {class: "notice"}, "Others have judged this one meanwhile. It needs no verdict.") : null,
+      item.closed && !this.given ? element("p", {class: "notice"}, "Other reviewers have judged this item. It needs no verdict.") : null,
       this.above,
       this.multiple ? this.labels() : null,
       this.single || this.multiple ? this.search() : null,
       ...groups.map((group) => this.choices(group)),
       element("p", {id: "missing", class: "bad"}),
+      element("p", {id: "not-saved", class: "soft"}, this.notSaved),
       this.note(),
       this.confirms ? element("button", {type: "button", class: "main", id: "confirm", onclick: () => this.confirm()},
         "Confirm", element("kbd", {class: "touchless"}, "Enter")) : null,
@@ -85,11 +84,11 @@ export class Panel {
       choice.title, element("kbd", {class: "touchless"}, keyName(choice.key)),
     ));
     if (!group) return element("div", {class: "choice-list", role: "group", "aria-label": "Verdicts"}, buttons);
-    return element("fieldset", {}, element("legend", {}, group), element("div", {class: "choice-list two"}, buttons));
+    return element("fieldset", {}, element("legend", {}, group), element("div", {class: "choice-list parts"}, buttons));
   }
 
   labels() {
-    if (!this.draft.labels.length) return element("p", {class: "soft"}, "No label yet.");
+    if (!this.draft.labels.length) return element("p", {class: "soft"}, "No class chosen yet.");
     return element("ul", {class: "chips", "aria-label": "Labels"}, this.draft.labels.map((label) => element("li", {}, element(
       "button", {type: "button", onclick: () => this.removeLabel(label)},
       element("span", {class: "visually-hidden"}, "Remove "), this.named(label), element("span", {"aria-hidden": "true"}, "×")))));
@@ -112,22 +111,25 @@ export class Panel {
   }
 
   note() {
+    const {item} = this;
     const field = element("textarea", {id: "note", rows: "2", maxlength: "2000", "aria-keyshortcuts": "n"});
     field.value = this.draft.note ?? "";
     field.addEventListener("input", () => {
       this.draft.note = field.value;
-      this.keepDraft();
+      this.saveDraft();
     });
-    // Enter keeps the note and goes back to the keys; Shift+Enter makes a line.
+    // Enter ends the note and goes back to the keys; Shift+Enter starts a new line.
     field.addEventListener("keydown", (event) => {
       if ((event.key === "Enter" && !event.shiftKey) || event.key === "Escape") {
         event.preventDefault();
         field.blur();
       }
     });
-    // A note that is changed after the verdict belongs to it.
-    field.addEventListener("change", () => {
-      if (this.given) this.decide({...this.given, note: field.value}, {stay: true});
+    // A note that is changed after the verdict belongs to it. A button of the panel takes the note with it.
+    field.addEventListener("blur", ({relatedTarget}) => {
+      if (relatedTarget?.matches("button") && this.root.contains(relatedTarget)) return;
+      const changed = this.given && this.item === item && field.value !== (this.given.note ?? "");
+      if (changed) this.decide({...this.given, note: field.value}, {stay: true});
     });
     return element("div", {}, element("label", {for: "note", class: "title"}, "Note ", element("kbd", {class: "touchless"}, "N")), field);
   }
@@ -142,7 +144,7 @@ export class Panel {
       this.give({...this.draft});
       return;
     }
-    this.keepDraft();
+    this.saveDraft();
     this.keepFocus(() => this.render());
     announce(choice.title);
   }
@@ -169,7 +171,7 @@ export class Panel {
       return;
     }
     if (!this.draft.labels.includes(id)) this.draft.labels.push(id);
-    this.keepDraft();
+    this.saveDraft();
     this.render();
     this.field.focus();
     announce(`${name} added`);
@@ -177,26 +179,40 @@ export class Panel {
 
   removeLabel(label) {
     this.draft.labels = this.draft.labels.filter((other) => other !== label);
-    this.keepDraft();
+    this.saveDraft();
     this.render();
     this.field.focus();
     announce(`${this.title(label)} removed`);
   }
 
-  /** Keep what is not decided yet for when the person comes back to the item. */
-  keepDraft() {
-    this.drafts.set(this.item.item, {given: this.given, draft: this.draft});
+  /** Save what is not decided yet for when the person comes back to the item. */
+  saveDraft() {
+    this.drafts.save(this.item.item, this.given, this.draft);
+    this.root.querySelector("#not-saved").textContent = this.notSaved;
+  }
+
+  /** A hint that the verdict was changed on this page only. */
+  get notSaved() {
+    return this.given && !same(this.draft, this.given) ? "Not saved yet. Press Enter in the note, or give the verdict again." : "";
   }
 
   confirm() {
     this.give({...this.draft});
   }
 
-  /** Do something that replaces the panel's elements; the focus stays on the same control. */
+  /** Do something that replaces the panel's elements; the focus stays on the same control, and the cursor in the note. */
   keepFocus(change) {
-    const key = this.root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const {activeElement: focused} = document;
+    const {item} = this;
+    const inside = this.root.contains(focused);
     change();
-    if (key) this.root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+    if (!inside) return;
+    if (focused.dataset.key) this.root.querySelector(`[data-key="${CSS.escape(focused.dataset.key)}"]`)?.focus();
+    if (focused.id === "note" && this.item.item === item?.item) {
+      const note = this.root.querySelector("#note");
+      note.focus();
+      note.setSelectionRange(focused.selectionStart, focused.selectionEnd);
+    }
   }
 
   /** The actions for the keys. */
@@ -204,7 +220,7 @@ export class Panel {
     return [
       ...this.task.choices.map((choice) => ({keys: [choice.key], label: choice.title, run: () => this.choose(choice)})),
       ...(this.confirms ? [{keys: ["Enter"], label: "Confirm", run: () => this.confirm()}] : []),
-      ...(this.single || this.multiple ? [{keys: ["/"], label: "Search a class", run: () => this.field.focus()}] : []),
+      ...(this.single || this.multiple ? [{keys: ["/"], label: "Search for a class", run: () => this.field.focus()}] : []),
       {keys: ["n"], label: "Write a note", run: () => this.root.querySelector("#note").focus()},
     ];
   }

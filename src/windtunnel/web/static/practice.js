@@ -1,10 +1,11 @@
-// The practice round: every verdict is answered at once, and enough right ones open the task.
+// The practice round: every verdict is explained at once, and enough correct ones open the task.
 import {announce, byId, element, fill} from "./dom.js";
 import {newEvent} from "./outbox.js";
 import {Panel} from "./panel.js";
 import {Preloader} from "./queue.js";
 import {get, Unreachable} from "./requests.js";
-import {describe} from "./verdict_text.js";
+import {refusesOtherPerson} from "./save_state.js";
+import {describe, whyNotJudged} from "./verdict_text.js";
 
 const RETRY_MS = 1500;
 
@@ -50,9 +51,9 @@ export async function practise(task, page) {
 }
 
 class Round {
-  constructor(task, queue, path, {outbox, keys, view, general}) {
-    Object.assign(this, {task, queue, path, outbox, keys, view, place: 0, since: 0, answering: false});
-    this.panel = new Panel(byId("panel"), task, (verdict) => this.decide(verdict));
+  constructor(task, queue, path, {outbox, drafts, keys, view, general}) {
+    Object.assign(this, {task, queue, path, outbox, drafts, keys, view, place: 0, since: 0, answering: false});
+    this.panel = new Panel(byId("panel"), task, drafts, (verdict) => this.decide(verdict));
     this.general = general;
   }
 
@@ -72,7 +73,6 @@ class Round {
   async run() {
     for (;;) {
       this.given = new Map();
-      this.panel.drafts.clear();
       const wrong = [...this.queue.items.values()].filter((item) => item.correct !== true);
       for (const item of wrong) await this.ask(item.place);
       const {score} = await this.load();
@@ -98,27 +98,41 @@ class Round {
     this.since = performance.now();
     this.panel.show(this.item, null, {above: this.feedback});
     byId("place").textContent = `${place + 1} of ${this.queue.length}`;
-    byId("progress").textContent = "Practice round";
+    this.showScore();
     this.view.show(this);
     byId("desk").removeAttribute("aria-busy");
   }
 
+  showScore() {
+    const items = [...this.queue.items.values()];
+    const correct = items.filter((item) => item.correct).length;
+    byId("progress").textContent = `${correct} of ${items.length} correct`;
+    Object.assign(byId("progress-bar"), {max: items.length, value: correct});
+  }
+
   async decide(verdict) {
-    if (this.answering || this.feedback) return;
+    if (this.answering || this.feedback || refusesOtherPerson(this.outbox)) return;
     this.answering = true;
+    byId("failure").hidden = true;
     try {
       await this.view.whenReady();
+      const reason = whyNotJudged(this.view, verdict, this.task);
+      if (reason) {
+        fails(reason);
+        announce(reason);
+        return;
+      }
       const {item} = this;
       const seconds = (performance.now() - this.since) / 1000;
       const event = newEvent({task: this.task.task, item: item.item, action: "verdict", verdict, seconds});
-      await this.outbox.add(event);
+      await this.outbox.add(event, {drafts: this.drafts.remove(item.item)});
       await this.acknowledged(item.item);
       if (this.outbox.refusals.some((refused) => refused.event === event.event)) return; // the notice says why
       this.given.set(item.item, verdict);
       this.queue.update((await this.load()).items);
       this.explain(verdict);
     } catch (error) {
-      fails(`The verdict could not be kept: ${error.message} Give it again.`);
+      fails(`The verdict could not be saved: ${error.message} Give it again.`);
     } finally {
       this.answering = false;
     }
@@ -133,7 +147,7 @@ class Round {
         return round;
       } catch (error) {
         if (!(error instanceof Unreachable)) throw error;
-        fails("The answer cannot be loaded. Your verdict is kept; trying again…");
+        fails("The answer cannot be loaded. Your verdict is saved. Trying again…");
         await new Promise((resolve) => {
           setTimeout(resolve, RETRY_MS);
         });
@@ -158,13 +172,14 @@ class Round {
 
   explain(verdict) {
     const {item} = this;
-    const text = item.correct ? "Right." : `The right verdict is: ${describe(item.answer, this.task)}.`;
+    const text = item.correct ? "Correct." : `The correct verdict is: ${describe(item.answer, this.task)}.`;
     const next = () => this.answered();
     this.feedback = element("div", {class: `notice ${item.correct ? "success" : "error"}`, id: "feedback"},
       element("p", {}, element("strong", {}, text)),
       item.explanation ? element("p", {}, item.explanation) : null,
       element("button", {type: "button", class: "main", id: "understood", onclick: next}, "Next", element("kbd", {class: "touchless"}, "Enter")));
     this.panel.show(item, verdict, {above: this.feedback});
+    this.showScore();
     this.view.show(this);
     this.keys.set("Verdicts", [{keys: ["Enter", "ArrowRight"], label: "Next", run: next}]);
     announce(`${text} ${item.explanation}`);
@@ -173,12 +188,12 @@ class Round {
 
   finish(score) {
     return this.pause("success", "You have passed the practice round.",
-      `${score.correct} of ${score.items} right, ${score.needed} needed.`, "Begin with the work");
+      `${score.correct} of ${score.items} correct, ${score.needed} needed.`, "Start the task");
   }
 
   again(score) {
-    return this.pause("error", "Not yet: try the ones that were not right again.",
-      `${score.correct} of ${score.items} right, ${score.needed} needed. The instructions are behind the key I.`, "Try again");
+    return this.pause("error", "Not passed yet. Try the items that were wrong again.",
+      `${score.correct} of ${score.items} correct, ${score.needed} needed. Read the instructions again if you are not sure.`, "Try again");
   }
 
   /** Show the result; done when the person goes on. */

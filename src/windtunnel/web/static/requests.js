@@ -26,11 +26,11 @@ async function request(path, options) {
   }
   if (response.status === 401) throw new SignedOut("Open your personal link again.");
   if (response.status >= 500 || response.status === 429 || response.status === 408) {
-    throw new Unreachable(`The server answers with status ${response.status}.`);
+    throw new Unreachable(`The server responded with status ${response.status}.`);
   }
   const body = await response.json().catch(() => null);
   if (!response.ok) {
-    throw new Refused(messageOf(body) || `The server refuses this with status ${response.status}.`, response.status);
+    throw new Refused(messageOf(body) || `The server refused the request with status ${response.status}.`, response.status);
   }
   return body;
 }

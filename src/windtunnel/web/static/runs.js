@@ -6,7 +6,7 @@ import {run as start} from "./session.js";
 
 const COLUMNS = [
   {key: "run", title: "Folder"}, {key: "model", title: "Model"}, {key: "data", title: "Data"}, {key: "suite", title: "Suite"},
-  {key: "images", title: "Images", number: true}, {key: "time", title: "Made", number: true},
+  {key: "images", title: "Images", number: true}, {key: "time", title: "Created", number: true},
 ];
 
 /** A score with its interval. */
@@ -60,7 +60,7 @@ class List {
   }
 
   row(run) {
-    const box = element("input", {type: "checkbox", "aria-label": `Choose ${run.run}`, onchange: (event) => this.choose(run.run, event.target.checked)});
+    const box = element("input", {type: "checkbox", "aria-label": `Select ${run.run}`, onchange: (event) => this.choose(run.run, event.target.checked)});
     box.checked = this.chosen.has(run.run);
     const cells = COLUMNS.map(({key, number}) => element("td", {class: number ? "number" : ""},
       key === "images" ? count(run.images) : key === "time" ? run.time.slice(0, 16).replace("T", " ") : run[key]));
@@ -68,7 +68,7 @@ class List {
       run.report ? element("a", {href: withQuery("/report", {run: run.run}), target: "_blank", rel: "noopener"}, "Report") : null,
       run.model ? element("a", {href: withQuery("/images", {run: run.run})}, "Images") : null,
     ];
-    return element("tr", {}, element("td", {class: "number"}, box), cells,
+    return element("tr", {}, element("td", {class: "select"}, element("label", {}, box)), cells,
       element("td", {class: "number"}, run.problem ? element("span", {class: "soft"}, run.problem) : scoreText(run.scores[this.score], this.axis)),
       element("td", {class: "links"}, run.warnings ? element("span", {class: "bad"}, counted(run.warnings, "warning")) : null, links));
   }
@@ -82,7 +82,7 @@ class List {
   showChosen() {
     const keys = [...this.chosen];
     byId("compare").disabled = keys.length < 2;
-    byId("compare").textContent = keys.length < 2 ? "Compare (choose two or more)" : `Compare ${keys.length} runs`;
+    byId("compare").textContent = keys.length < 2 ? "Compare (select two or more)" : `Compare ${keys.length} runs`;
     const present = parameters();
     present.delete("run");
     for (const key of keys) present.append("run", key);
@@ -95,7 +95,7 @@ class List {
     const title = this.axis?.title ?? "Score";
     fill(byId("runs"),
       element("caption", {class: "visually-hidden"}, "Runs"),
-      element("thead", {}, element("tr", {}, element("th", {scope: "col"}, element("span", {class: "visually-hidden"}, "Choose")),
+      element("thead", {}, element("tr", {}, element("th", {scope: "col"}, element("span", {class: "visually-hidden"}, "Select")),
         COLUMNS.map(({key, title: name, number}) => this.head(key, name, number)), this.head("score", title, true),
         element("th", {scope: "col"}, "Open"))),
       element("tbody", {}, shown.map((run) => this.row(run))));

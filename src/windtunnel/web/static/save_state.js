@@ -2,13 +2,14 @@
 import {announce, byId, counted, element, fill} from "./dom.js";
 
 const TEXTS = {
+  starting: () => "Connecting…",
   saved: () => "All saved",
   saving: () => "Saving…",
   waiting: (outbox) => `${counted(outbox.waiting, "verdict")} waiting for the server`,
   refused: (outbox) => `${counted(outbox.refusals.length, "verdict")} refused`,
-  lost: (outbox) => `${counted(outbox.lost.size, "verdict")} not stored`,
+  lost: (outbox) => `${counted(outbox.lost.size, "verdict")} not saved`,
   "signed-out": () => "Signed out",
-  "other-person": (outbox) => `${counted(outbox.waiting, "verdict")} kept, not sent`,
+  "other-person": (outbox) => `${counted(outbox.waiting, "verdict")} saved in this browser, not sent`,
 };
 // A state that lasts shorter than this is not worth an announcement.
 const PAUSE_MS = 1500;
@@ -32,16 +33,23 @@ export function showSaveState(outbox) {
   show();
 }
 
+/** Whether nothing can be judged here because somebody else signed in; if so, say it. */
+export function refusesOtherPerson(outbox) {
+  const refuses = outbox.state === "other-person";
+  if (refuses) announce("Another person has signed in on this browser. Open your personal link again.");
+  return refuses;
+}
+
 function showNotice(outbox) {
   const notice = byId("notice");
   if (outbox.state === "signed-out") {
     notice.hidden = false;
-    fill(notice, element("p", {}, "You are signed out. Open your personal link again: verdicts that are not sent are kept in this browser and are sent then."));
+    fill(notice, element("p", {}, "You are signed out. Unsent verdicts are saved in this browser. Open your personal link again to send them."));
   } else if (outbox.state === "other-person") {
     notice.hidden = false;
     fill(
       notice,
-      element("p", {}, "Somebody else signed in in this browser. Your verdicts that are not sent are kept in it. Open your personal link again: they are sent then."),
+      element("p", {}, "Another person has signed in on this browser. Your unsent verdicts are saved here. Open your personal link again to send them."),
       element("a", {class: "button main", href: "/join"}, "Sign in again"),
     );
   } else if (outbox.refusals.length) {

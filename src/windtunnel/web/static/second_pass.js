@@ -1,6 +1,7 @@
 // The joint second pass: items without a strict majority, with all votes; one decision each.
 import {Desk} from "./desk.js";
 import {byId, counted, element} from "./dom.js";
+import {Drafts} from "./drafts.js";
 import {History} from "./history.js";
 import {prepareInstructions} from "./instructions.js";
 import {Keys} from "./keys.js";
@@ -87,7 +88,8 @@ run(async () => {
   byId("open-instructions").onclick = () => instructions.open();
   const shape = ({task: _, seconds: __, action, ...event}) => ({...event, action: action === "verdict" ? "decide" : action});
   const history = await History.open(storage, name);
-  const desk = new Desk({task, queue, history, outbox, shape});
+  const drafts = await Drafts.open(storage, name);
+  const desk = new Desk({task, queue, history, drafts, outbox, shape});
   const general = [
     {keys: ["?"], label: "This help", run: () => keys.help()},
     {keys: ["i"], label: "Instructions", run: () => instructions.open()},

@@ -25,7 +25,7 @@ export async function openSession() {
 
 /** End the session; verdicts that are not sent stay in this browser until the link is opened again. */
 async function signOut(outbox) {
-  const warning = "Some verdicts are not sent yet. They stay in this browser until you open your link here again. Sign out?";
+  const warning = "Some verdicts are not sent yet. They stay saved in this browser until you open your link here again. Sign out?";
   if (outbox.waiting && !confirm(warning)) return;
   await post("/api/session/end", {}).catch(() => null);
   location.replace("/join");

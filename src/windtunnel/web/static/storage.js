@@ -1,6 +1,6 @@
-// The browser's database of one person: unsent events and the history for undo.
+// The browser's database of one person: unsent events, drafts and the history for undo.
 
-const VERSION = 1;
+const VERSION = 2;
 const PATIENCE_MS = 8000;
 
 /** The result of an IndexedDB request. */
@@ -14,7 +14,7 @@ function result(request) {
 /** Fails after a while: a page must not wait for a database that another page blocks. */
 function tooSlow() {
   return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error("This browser's database does not answer. Close other tabs of the review.")), PATIENCE_MS);
+    setTimeout(() => reject(new Error("This browser's database does not respond. Close other tabs of the review.")), PATIENCE_MS);
   });
 }
 
@@ -23,7 +23,15 @@ async function askToKeep() {
   if (!(await navigator.storage?.persisted?.().catch(() => true) ?? true)) await navigator.storage.persist().catch(() => null);
 }
 
-/** A database in IndexedDB with the stores `events`, `refused`, `history` and `settings`. */
+const STORES = {
+  events: {keyPath: "number", autoIncrement: true},
+  refused: {keyPath: "event"},
+  history: {keyPath: ["task", "position"]},
+  drafts: {keyPath: ["task", "item"]},
+  settings: {keyPath: "name"},
+};
+
+/** A database in IndexedDB with the stores `events`, `refused`, `history`, `drafts` and `settings`. */
 export class Storage {
   constructor(database) {
     this.database = database;
@@ -32,11 +40,10 @@ export class Storage {
   static async open(name) {
     const request = indexedDB.open(name, VERSION);
     request.onupgradeneeded = () => {
-      const database = request.result;
-      database.createObjectStore("events", {keyPath: "number", autoIncrement: true});
-      database.createObjectStore("refused", {keyPath: "event"});
-      database.createObjectStore("history", {keyPath: ["task", "position"]});
-      database.createObjectStore("settings", {keyPath: "name"});
+      const {result: database} = request;
+      for (const [store, options] of Object.entries(STORES)) {
+        if (!database.objectStoreNames.contains(store)) database.createObjectStore(store, options);
+      }
     };
     const database = await Promise.race([result(request), tooSlow()]);
     database.onversionchange = () => database.close();
@@ -48,10 +55,10 @@ export class Storage {
     return new Storage(database);
   }
 
-  /** Do all of `change(stores)` or nothing; done when it is on the disk. */
-  write(names, change) {
+  /** Do all of `change(stores)` or nothing; done when it is on the disk, or with the operating system if `relaxed`. */
+  write(names, change, durability = "strict") {
     return new Promise((resolve, reject) => {
-      const transaction = this.database.transaction(names, "readwrite", {durability: "strict"});
+      const transaction = this.database.transaction(names, "readwrite", {durability});
       transaction.oncomplete = () => resolve();
       transaction.onabort = transaction.onerror = () => reject(transaction.error);
       try {

@@ -1,11 +1,11 @@
 // The tasks of a person.
-import {byId, count, element, fill} from "./dom.js";
+import {byId, count, counted, element, fill} from "./dom.js";
 import {get} from "./requests.js";
 import {openSession, run} from "./session.js";
 
 function practiceText({items, passed, correct}) {
   if (!items) return "";
-  return passed ? `Practice round passed, ${correct} of ${items} right.` : `Starts with a practice round of ${items}.`;
+  return passed ? `Practice round passed, ${correct} of ${items} correct.` : `Starts with a practice round of ${counted(items, "item")}.`;
 }
 
 function row(task) {
@@ -15,7 +15,7 @@ function row(task) {
     "li", {},
     element("div", {class: "grow"},
       element("h2", {}, task.title),
-      element("p", {class: "soft"}, `${count(task.judged)} of ${count(task.items)} judged by you. ${practiceText(task.practice)}`),
+      element("p", {class: "soft"}, `You have judged ${count(task.judged)} of ${counted(task.items, "item")}. ${practiceText(task.practice)}`),
       element("progress", {max: Math.max(1, task.items), value: task.judged, "aria-label": `Progress of ${task.title}`})),
     element("a", {class: "button main", href: path, "aria-label": `${done ? "Continue" : "Start"} ${task.title}`}, done ? "Continue" : "Start"),
   );

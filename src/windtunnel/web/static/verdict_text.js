@@ -6,11 +6,18 @@ export function matches(choice, verdict) {
     ([name, value]) => JSON.stringify(verdict[name]) === JSON.stringify(value));
 }
 
-/** Whether two verdicts are equal, in whatever order their parts are. */
-export const same = (one, other) => JSON.stringify(Object.entries(one ?? {}).sort()) === JSON.stringify(Object.entries(other ?? {}).sort());
+/** The parts of a verdict that say something, in a fixed order: the server adds empty ones that a page omits. */
+const parts = (verdict) => JSON.stringify(Object.entries(verdict).filter(([, value]) => (Array.isArray(value) ? value.length : value)).sort());
 
-/** Whether a verdict says that the person cannot tell; in every task this is the choice with the key U. */
-export const isUnsure = (verdict, task) => task.choices.some((choice) => choice.key === "u" && matches(choice, verdict));
+/** Whether two verdicts are equal; null is no verdict. */
+export const same = (one, other) => Boolean(one) === Boolean(other) && (!one || parts(one) === parts(other));
+
+/** Why a verdict cannot be given in a view, or "". An image that cannot be loaded takes only "unsure": the choice with the key U in every task. */
+export function whyNotJudged(view, verdict, task) {
+  const unsure = task.choices.find(({key}) => key === "u");
+  if (!view.failed || matches(unsure, verdict)) return "";
+  return `The image cannot be loaded. Only “${unsure.title}” is possible. Reload the page to try again.`;
+}
 
 /** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. `names` are the words for classes. */
 export function describe(verdict, task, names = {}) {

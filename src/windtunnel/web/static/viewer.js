@@ -24,7 +24,7 @@ export class Viewer {
       const image = element("img", {src: url, alt, draggable: "false", decoding: "async"});
       const frame = element("div", {class: "frame"}, image);
       image.addEventListener("error", () => {
-        fill(frame, element("p", {class: "missing", role: "alert"}, "This image cannot be loaded. It is tried again when you come back to it."));
+        fill(frame, element("p", {class: "missing", role: "alert"}, "This image cannot be loaded. The page tries again when you return to it."));
       });
       return element("figure", {class: "pane"}, frame, title ? element("figcaption", {}, title) : null);
     });
@@ -170,7 +170,7 @@ export function viewerActions(viewer, pair) {
   const actions = [
     {keys: ["+", "="], label: "Zoom in", run: () => viewer.zoomIn(), repeats: true},
     {keys: ["-"], label: "Zoom out", run: () => viewer.zoomOut(), repeats: true},
-    {keys: ["0"], label: "Whole image", run: () => viewer.reset()},
+    {keys: ["0"], label: "Reset the zoom", run: () => viewer.reset()},
     {keys: ["Shift+ArrowLeft"], label: "Move the view left", run: () => viewer.panBySteps(1, 0), repeats: true},
     {keys: ["Shift+ArrowRight"], label: "Move the view right", run: () => viewer.panBySteps(-1, 0), repeats: true},
     {keys: ["Shift+ArrowUp"], label: "Move the view up", run: () => viewer.panBySteps(0, 1), repeats: true},

@@ -1,6 +1,7 @@
 // The work page of one task.
 import {Desk} from "./desk.js";
 import {byId} from "./dom.js";
+import {Drafts} from "./drafts.js";
 import {PAGE} from "./grid_view.js";
 import {History} from "./history.js";
 import {prepareInstructions} from "./instructions.js";
@@ -35,10 +36,11 @@ run(async () => {
     await instructions.open(task.practice.passed ? "Start" : "Start the practice round");
     await storage.write(["settings"], ({settings}) => settings.put({name: seen, value: true}));
   }
-  if (!task.practice.passed) await practise(task, {outbox, keys, view, general});
+  const drafts = await Drafts.open(storage, task.task);
+  if (!task.practice.passed) await practise(task, {outbox, drafts, keys, view, general});
 
   const history = await History.open(storage, task.task);
-  const desk = new Desk({task, queue: task.layout === "grid" ? new Queue(task.task, PAGE) : new Queue(task.task), history, outbox});
+  const desk = new Desk({task, queue: task.layout === "grid" ? new Queue(task.task, PAGE) : new Queue(task.task), history, drafts, outbox});
   await openDesk({task, desk, view, keys, general});
   if (unsent) await desk.recount();
 });

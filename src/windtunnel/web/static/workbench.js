@@ -3,7 +3,8 @@ import {announce, byId, count, counted, element, fill} from "./dom.js";
 import {GridView} from "./grid_view.js";
 import {ImageView} from "./image_view.js";
 import {Panel} from "./panel.js";
-import {describe, isUnsure} from "./verdict_text.js";
+import {refusesOtherPerson} from "./save_state.js";
+import {describe, whyNotJudged} from "./verdict_text.js";
 
 const AUTO_ADVANCE = "auto-advance";
 
@@ -31,8 +32,8 @@ function showLost(desk) {
   byId("lost").hidden = !lost.size;
   fill(
     byId("lost"),
-    element("p", {}, `This browser could not store the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
-    element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to ${count(place + 1)}`))),
+    element("p", {}, `This browser could not save the last verdict on ${counted(lost.size, "item")}: ${[...new Set(lost.values())].join(" ")} Give it again.`),
+    element("div", {class: "actions"}, places.map((place) => element("button", {type: "button", onclick: () => desk.go(place)}, `Go to item ${count(place + 1)}`))),
   );
 }
 
@@ -44,10 +45,10 @@ function showEnd(desk, refresh) {
     byId("end"),
     element("div", {class: "notice success end"},
       element("h2", {}, desk.queue.reason || "There is nothing more to judge."),
-      element("p", {}, `${count(desk.judged)} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
+      element("p", {}, `${counted(desk.judged, "item")} ${desk.task.done ?? "judged"}. You can go back and change verdicts.`),
       element("div", {class: "actions"},
         element("button", {type: "button", id: "end-back", onclick: () => desk.step(-1)}, "← Back"),
-        element("button", {type: "button", onclick: refresh}, "Look for more"),
+        element("button", {type: "button", onclick: refresh}, "Check for more items"),
         element("a", {class: "button main", href: byId("home").getAttribute("href")}, byId("home").textContent))),
   );
   if (focused) byId("end-back").focus(); // the control that had the focus is hidden now
@@ -59,15 +60,15 @@ function advanceBox() {
   const box = element("input", {type: "checkbox", id: AUTO_ADVANCE});
   box.checked = localStorage.getItem(AUTO_ADVANCE) !== "off";
   box.addEventListener("change", () => localStorage.setItem(AUTO_ADVANCE, box.checked ? "on" : "off"));
-  return {box, label: element("p", {}, element("label", {}, box, " Go on after a verdict"))};
+  return {box, label: element("p", {}, element("label", {}, box, "Go to the next item after a verdict"))};
 }
 
 function moveActions(desk) {
   return [
-    {keys: ["ArrowRight"], label: "Next, without deciding", run: () => desk.step(1), repeats: true},
-    {keys: ["ArrowLeft"], label: "Back, without deciding", run: () => desk.step(-1), repeats: true},
-    {keys: ["End"], label: "First one without a verdict", run: () => desk.goToOpen()},
-    {keys: ["Home"], label: "The first one", run: () => desk.go(0)},
+    {keys: ["ArrowRight"], label: "Next item, without a verdict", run: () => desk.step(1), repeats: true},
+    {keys: ["ArrowLeft"], label: "Previous item, without a verdict", run: () => desk.step(-1), repeats: true},
+    {keys: ["End"], label: "First item without a verdict", run: () => desk.goToOpen()},
+    {keys: ["Home"], label: "First item", run: () => desk.go(0)},
   ];
 }
 
@@ -91,10 +92,7 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
       announce("There is no item here.");
       return;
     }
-    if (desk.outbox.state === "other-person") {
-      announce("Somebody else signed in in this browser. Open your personal link again.");
-      return;
-    }
+    if (refusesOtherPerson(desk.outbox)) return;
     decisions += 1;
     const own = decisions;
     if (!view.ready) {
@@ -102,22 +100,22 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
       announce("The image is still loading.");
       await view.whenReady();
       if (desk.item !== item) {
-        warn(`You went on before the image of ${count(place + 1)} was loaded: it has no new verdict.`);
+        warn(`Item ${count(place + 1)} has no new verdict: you went on before its image was loaded.`);
         return;
       }
       if (own !== decisions) return;
     }
-    if (view.failed && !isUnsure(verdict, task)) {
-      warn("The image cannot be loaded, so only “unsure” is possible. Go on and come back to try again.");
+    const reason = whyNotJudged(view, verdict, task);
+    if (reason) {
+      warn(reason);
       return;
     }
-    desk.decide(verdict);
-    announce(`${describe(verdict, task)}, kept`);
-    if (box.checked && !stay) await desk.step(1);
-    else await desk.go(desk.place);
+    announce(describe(verdict, task));
+    await desk.decide(verdict, {stay: stay || !box.checked});
   }
 
   async function travel(action) {
+    if (refusesOtherPerson(desk.outbox)) return;
     const step = await desk[action]();
     if (step) announce(`${action === "undo" ? "Undone" : "Redone"}: ${describe(step.after, task)}`);
     else announce(`Nothing to ${action}.`);
@@ -125,9 +123,13 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
 
   const undo = () => travel("undo");
   const redo = () => travel("redo");
-  const panel = new Panel(byId("panel"), task, decide);
+  const panel = new Panel(byId("panel"), task, desk.drafts, decide);
   desk.outbox.addEventListener("state", () => showLost(desk));
-  desk.addEventListener("unreachable", () => fails("The next items cannot be loaded. Your verdicts are kept; trying again…"));
+  desk.addEventListener("unreachable", () => {
+    byId("desk").removeAttribute("aria-busy");
+    fails("The next items cannot be loaded. Your verdicts are saved. Trying again…");
+  });
+  desk.addEventListener("moving", () => byId("desk").setAttribute("aria-busy", "true"));
   desk.addEventListener("shown", async () => {
     failure.hidden = true;
     byId("desk").hidden = false;
@@ -152,9 +154,9 @@ export async function openDesk({task, desk, view, keys, general, extra = () => n
   byId("undo").onclick = () => undo();
   byId("redo").onclick = () => redo();
   keys.set("Verdicts", panel.actions);
-  keys.set("Moving", moveActions(desk));
+  keys.set("Navigation", moveActions(desk));
   keys.set("History", [
-    {keys: ["z", "Ctrl+z"], label: "Undo, as far back as you like", run: undo, repeats: true},
+    {keys: ["z", "Ctrl+z"], label: "Undo, any number of steps", run: undo, repeats: true},
     {keys: ["y", "Ctrl+y", "Ctrl+Shift+z"], label: "Redo", run: redo, repeats: true},
   ]);
   keys.set("View", view.actions());
