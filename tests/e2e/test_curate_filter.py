@@ -441,7 +441,7 @@ def test_mirrored_copies_are_near_duplicates_by_features(tmp_path: Path, exporte
     if exported:
         preprocess, names = filter_model.preprocess, filter_model.classes
         module = filter_model.gradient_source.module
-        filter_model = load_model(export_onnx(module, preprocess, names, tmp_path / "net.onnx"))
+        filter_model = load_model(export_onnx(module, preprocess, names, tmp_path / "net.onnx", {}))
     if step == "hard":
         rules = {"max_true_confidence": 1.0, "pair_cap": 0}
         summary = api.filter_hard(project, [filter_model], duplicate_cosine=0.999, **rules).summary
