@@ -29,7 +29,7 @@ def test_a_network_is_seeded_and_exported(name: str, tmp_path: Path) -> None:
     assert not all(torch.equal(one, two) for one, two in weights)
     preprocess = Preprocess(Geometry(rule="exact", crop_px=32), Tensor())
     batch = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3)).astype(np.uint8)
-    file = export_onnx(first, preprocess, [str(number) for number in range(7)], tmp_path / "model.onnx")
+    file = export_onnx(first, preprocess, [str(number) for number in range(7)], tmp_path / "model.onnx", {})
     scores = load_model(file).predict(batch)
     assert scores.shape == (3, 7)
     np.testing.assert_allclose(scores, TorchPredictor(first, preprocess.tensor)(batch), rtol=1e-3, atol=1e-4)

@@ -145,6 +145,29 @@ def test_few_images_are_refused_and_wide_intervals_reported(
     assert "The 95 % interval of the temperature is wide" in some.stdout
 
 
+def test_groups_of_images_widen_the_interval(halves: Path, tmp_path: Path) -> None:
+    rows = ["path,label,camera"]
+    for number, file in enumerate(sorted((halves / "fitted").rglob("*.png"))):
+        for copy in range(2):  # two copies of each image know as much as one
+            target = tmp_path / f"{copy}-{file.name}"
+            Image.fromarray(np.asarray(Image.open(file))).save(target, compress_level=copy)
+            rows.append(f"{target.name},{file.parent.name},{number}")
+    (tmp_path / "data.csv").write_text("\n".join(rows) + "\n")
+    options = {"suite": "smoke", "only": ["fog:1"]}
+    wide, narrow = (
+        windtunnel.fit_temperature(
+            windtunnel.run(
+                "demo", tmp_path / "data.csv", out=tmp_path / f"by-{group}", group=group, **options
+            )
+        )
+        for group in ("camera", None)
+    )
+    assert wide.temperature == narrow.temperature
+    ratio = np.log(wide.high / wide.low) / np.log(narrow.high / narrow.low)
+    # The square root of 2, if few wrong predictions did not make the distribution skewed.
+    assert 1.25 < ratio < 1.75
+
+
 def test_images_that_are_gone_get_a_warning(halves: Path, tmp_path: Path) -> None:
     moved = tmp_path / "here"
     for file in sorted((halves / "fitted").rglob("*.png"))[::2]:

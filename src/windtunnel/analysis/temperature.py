@@ -26,7 +26,7 @@ HALVINGS = 30
 UNMODIFIED = ("clean", "native")
 LEAST_IMAGES = 50
 # The values of ln b at which replicates are evaluated, and how far they reach, in standard errors.
-GRID, REACH = 33, 6.0
+GRID, REACH = 65, 12.0
 # An interval whose ends differ by this factor is wide.
 WIDE = 1.25
 # The share of probabilities that are exactly zero above which the temperature depends on their substitute.

@@ -251,7 +251,12 @@ def files_of(text: str) -> tuple[str, ...]:
 
 def parse_wrappers(texts: Iterable[str]) -> list[WrapperCall]:
     """Wrappers with their parameters: `clahe`, `clahe(clip=3, tiles=4)`, `clahe|flip`."""
-    return [parse_call(call, REGISTRY) for text in texts for call in split_chain(text)]
+    return [parse_wrapper(call) for text in texts for call in split_chain(text)]
+
+
+def parse_wrapper(text: str) -> WrapperCall:
+    """A wrapper with its parameters: `clahe`, `clahe(clip=3, tiles=4)`."""
+    return parse_call(text, REGISTRY)
 
 
 def describe_wrappers(
@@ -306,4 +311,4 @@ def _is_call(record: WrapperRecord, text: str) -> bool:
     """Whether a declared training remedy is the same call as a wrapper; other remedies are no wrappers."""
     if text.partition("(")[0].strip() != record.name:
         return False
-    return dict(parse_call(text, REGISTRY).settings) == dict(record.settings)
+    return dict(parse_wrapper(text).settings) == dict(record.settings)
