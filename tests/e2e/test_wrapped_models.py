@@ -96,6 +96,8 @@ def test_the_doctor_checks_the_base_model(windtunnel_command: Command) -> None:
     plain = windtunnel_command("doctor", "demo", "demo", "--subset", 60, "--json")
     assert done.returncode == plain.returncode
     assert json.loads(done.stdout) == json.loads(plain.stdout)
+    refused = windtunnel_command("doctor", "tencrop|demo", "demo", "--write")
+    assert refused.returncode == 2 and "needs a model file of your own" in refused.stderr
 
 
 def test_a_run_file_has_a_wrapped_model_next_to_it(tmp_path: Path, windtunnel_command: Command) -> None:

@@ -118,7 +118,7 @@ def model_file(source: str) -> Location:
 def check_writable(source: str) -> None:
     """Refuse a model next to which no file can be written."""
     write = option("write")
-    if source == "demo":
+    if split_wrapped(source)[1] == "demo":
         raise UserError(f"{write} needs a model file of your own; copy the demo model, and give the copy.")
     file = local_path(model_file(source), WRITTEN)
     if not file.is_file():
