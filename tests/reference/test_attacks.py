@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from windtunnel.train.attacks import Attack, fgsm, pgd
+from windtunnel.train.attacks import Attack, ImageLoss, pgd
 
 Norm = Literal["linf", "l2"]
 Array = NDArray[np.float64]
@@ -63,6 +63,11 @@ def test_it_equals_a_loop_with_the_analytic_gradient(norm: Norm, epsilon: float,
     expected = expected_attack(norm, epsilon, steps, epsilon / 3)
     np.testing.assert_allclose(attacked.numpy(), expected, atol=1e-12)
     assert (cross_entropies(attacked) > cross_entropies(torch.from_numpy(IMAGES))).all()
+
+
+def fgsm(loss: ImageLoss, images: torch.Tensor, epsilon: float, norm: Norm = "linf") -> torch.Tensor:
+    """One step of length epsilon, as the fast gradient sign method takes it."""
+    return pgd(loss, images, Attack(norm, epsilon, steps=1, random_start=False), torch.Generator())
 
 
 def test_fgsm_moves_every_value_by_epsilon_towards_the_sign_of_the_gradient() -> None:

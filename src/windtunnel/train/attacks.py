@@ -58,11 +58,6 @@ class Attack:
         return 1.25 * self.epsilon if self.random_start else self.epsilon
 
 
-def fgsm(loss: ImageLoss, images: torch.Tensor, epsilon: float, norm: Norm = "linf") -> torch.Tensor:
-    """The images after one gradient step of length epsilon (Goodfellow et al. 2015)."""
-    return pgd(loss, images, Attack(norm, epsilon, steps=1, random_start=False), torch.Generator())
-
-
 def pgd(loss: ImageLoss, images: torch.Tensor, attack: Attack, generator: torch.Generator) -> torch.Tensor:
     """The images after projected gradient ascent on the loss (Madry et al. 2018), without a gradient.
 
