@@ -9,10 +9,13 @@ import pytest
 
 import windtunnel
 from windtunnel import api
+from windtunnel.core.calls import call_text, parse_call, split_wrapped
 from windtunnel.core.errors import UserError
 from windtunnel.engine.recipe import model_recipe
 from windtunnel.models import Model, load_model
-from windtunnel.models.wrappers import REGISTRY
+from windtunnel.models.wrappers import REGISTRY, Wrapper
+from windtunnel.models.wrapping import training_notes
+from windtunnel.suites.golden_digests import golden_views_digest
 
 # Parameters without which a wrapper cannot be used.
 NEEDED = {"temperature": "(t=2)"}
@@ -63,6 +66,24 @@ def test_a_wrapped_model_is_a_model(name: str) -> None:
     assert model.unwrapped.fingerprint == inner.fingerprint != model.fingerprint
     assert np.array_equal(model.redeclared(model.preprocess).predict(images), scores)
     assert model.placed(model.placement).fingerprint == model.fingerprint
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_digest_is_the_one_in_the_file(name: str) -> None:
+    wrapper = REGISTRY.get(name)
+    if type(wrapper).views is Wrapper.views:
+        assert not wrapper.golden
+    else:
+        assert golden_views_digest(wrapper) == wrapper.golden, "pixels changed: raise `revision`"
+
+
+def test_the_revision_is_part_of_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = wrapped("flip")
+    monkeypatch.setattr(REGISTRY.get("flip"), "revision", 2, raising=False)
+    after = wrapped("flip")
+    assert after.fingerprint != before.fingerprint
+    recipe = model_recipe(after)
+    assert recipe.wrappers[0].revision == 2 and recipe.weights == load_model("demo").fingerprint
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,12 +167,146 @@ def test_a_live_model_is_wrapped_in_python() -> None:
         ("temperature|demo", r"temperature needs either t=NUMBER above 0 or file=FILE\.json"),
         ("temperature(t=2, file=t.json)|demo", r"temperature needs either t=NUMBER above 0 or file=FILE"),
         ("temperature(file=none.json)|demo", r"There is no file none\.json with a temperature"),
+        ("temperature(file='a, b|(c).json')|demo", r"There is no file a, b\|\(c\)\.json with a temperature"),
+        ("temperature(file='a.json)|demo", "'file='a.json' is not understood"),
+        ("denoise(patch=6)|demo", r"denoise: patch is '6'; give an odd number from 1 to 21\."),
+        ("denoise(search=20)|demo", r"denoise: search is '20'; give an odd number from 1 to 51\."),
+        ("flip|flip|demo", r"flip\|flip changes nothing that one of them does not; leave one out"),
+        ("flip|tencrop|demo", r"flip\|tencrop changes nothing"),
+        ("tencrop|flip|demo", r"tencrop\|flip changes nothing"),
+        ("temperature(t=2)|temperature(t=3)|demo", r"temperature\|temperature changes nothing"),
+        ("tencrop(keep=1)|demo", r"tencrop: keep is '1'; give a number from 0\.1 to 0\.99\."),
+        ("resizes(scale=1)|demo", r"resizes: scale is '1'; give a number from 0\.1 to 0\.99\."),
+        (f"clahe|{5000 * 'x'}", r"No such model: x+\.\.\."),
+        (5000 * "x", r"No such model: x+\.\.\."),
     ],
 )
 def test_mistakes_get_one_line(text: str, said: str) -> None:
     with pytest.raises(UserError, match=said) as error:
         load_model(text)
     assert "\n" not in str(error.value)
+
+
+def test_a_text_in_quotes_may_contain_anything() -> None:
+    for value in ("a, b|(c).json", "plain.json", "it's.json", "x=y", ' "q" '):
+        text = call_text("temperature", {"t": 0.1 + 0.2, "file": value})
+        call = parse_call(text, REGISTRY)
+        assert call.settings == {"t": 0.1 + 0.2, "file": value} and call.text == text
+        assert split_wrapped(f"clahe|{text}|m.onnx") == (("clahe", text), "m.onnx")
+
+
+def test_several_wrappers_in_one_text() -> None:
+    assert windtunnel.wrap("demo", "clahe|flip").wrappers == load_model("clahe|flip|demo").wrappers
+    with pytest.raises(UserError, match="'clahe\\|flip' is not a wrapper"):
+        parse_call("clahe|flip", REGISTRY)
+
+
+def test_a_loaded_model_keeps_its_preprocessing() -> None:
+    with pytest.raises(UserError, match="digits is loaded with its preprocessing, and preprocess is given"):
+        windtunnel.wrap(load_model("demo"), "flip", preprocess="cifar")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrapped_models_take_any_batch_of_images_and_nothing_else(name: str) -> None:
+    model, images = wrapped(name), digit_images()
+    mirrored = images[::-1, :, ::-1]
+    assert np.array_equal(model.predict(mirrored), model.predict(mirrored.copy()))
+    locked = images.copy()
+    locked.flags.writeable = False
+    assert np.array_equal(model.predict(locked), model.predict(images))
+    nothing = model.predict(images[:0])
+    assert nothing.shape == (0, 10) and nothing.dtype == np.float32
+    for wrong in (images / 255, images[0], images[..., :1], images.tolist()):
+        with pytest.raises(UserError, match=r"takes uint8 \(images, height, width, 3\), and .* is given"):
+            model.predict(wrong)
+
+
+def test_averages_say_so_and_refuse_softmax_of_probabilities(tmp_path: Any) -> None:
+    averaged = load_model("tencrop|demo")
+    assert (averaged.outputs, averaged.outputs_from) == ("probabilities", "averaged over 10 views")
+    assert load_model("clahe|demo").outputs_from == load_model("demo").outputs_from
+
+    def shares(images: np.ndarray) -> np.ndarray:
+        level = images.mean(axis=(1, 2, 3)) / 255
+        return np.stack([level, 1 - level], axis=1)
+
+    file = tmp_path / "shares.toml"
+    file.write_text('preset = "cifar"\noutputs = "logits"\n')
+    with pytest.raises(UserError, match="would average the softmax of probabilities; declare outputs"):
+        windtunnel.wrap(shares, "flip", preprocess=file)
+    assert windtunnel.wrap(shares, "clahe", preprocess=file).outputs == "logits"
+
+
+def test_the_label_says_how_the_model_was_trained(tmp_path: Any) -> None:
+    from windtunnel.data.demo import demo_model_path
+
+    declared = demo_model_path().with_name("digits.onnx.toml").read_text()
+    file = tmp_path / "digits.toml"
+    file.write_text('trained_with = ["clahe(clip=3, tiles=8)", "augmix"]\n' + declared)
+    for text, label, noted in (
+        ("clahe(clip=3)|demo", "clahe(clip=3) (trained with it)", ""),
+        ("clahe|demo", "clahe (trained with other settings)", "is run with clahe(clip=2, tiles=8)"),
+        ("denoise|demo", "denoise (test time only)", "is run without it"),
+    ):
+        model = load_model(text, file)
+        assert model.name == f"digits + {label}"
+        assert [noted in note for note in training_notes(model)] == ([True] if noted else [])
+    assert not training_notes(load_model("clahe|demo"))
+
+
+def third_party(folder: Any, body: str) -> None:
+    """Include a wrapper `own` with a body."""
+    folder.mkdir()
+    file = folder / "own.py"
+    file.write_text(
+        "import numpy as np\nfrom windtunnel.models.wrappers import Wrapper\nclass Own(Wrapper):\n"
+        f'    name, help, source = "own", "Own.", "me"\n    {body}\nown = Own()\n'
+    )
+    windtunnel.include(file)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "def adjusted(self, scores, outputs, settings): return scores[:, :3]",
+            r"float32 \(1, 3\); return float32",
+        ),
+        ("def adjusted(self, scores, outputs, settings): return scores * 2.0 + np.zeros(1)", "of float64"),
+        ("def adjusted(self, scores, outputs, settings): return None", "returns scores of NoneType"),
+        ("def adjusted(self, scores, outputs, settings): return scores * np.float32(np.nan)", "not finite"),
+        ("def adjusted(self, scores, outputs, settings): return scores * 2", "a row sums to 2.000"),
+        ("def views(self, images, settings): yield from ()", "yields no view"),
+        ("def views(self, images, settings):\n        images[:] = 0\n        yield images", "read-only"),
+    ],
+)
+def test_what_a_third_party_wrapper_returns_is_checked(tmp_path: Any, body: str, said: str) -> None:
+    third_party(tmp_path / "own", body)
+    with pytest.raises(UserError, match=said):
+        load_model("own|flip|demo")
+
+
+def test_the_number_of_views_is_the_same_for_all_images(tmp_path: Any) -> None:
+    body = "def views(self, images, settings):\n        for _ in range({count}): yield images"
+    for number, (count, said) in enumerate(
+        (("1 + int(images.max() < 9)", "yields more views of some images and 1 of others"),
+         ("2 - int(images.max() < 9)", "yields 1 views of some images and 2 of others"))
+    ):  # fmt: skip
+        third_party(tmp_path / str(number), body.format(count=count))
+        model = load_model("own|demo")
+        model.predict(digit_images())
+        with pytest.raises(UserError, match=said):
+            model.predict(np.zeros((1, 32, 32, 3), np.uint8))
+        (tmp_path / str(number) / "own.py").unlink()
+
+
+def test_a_wrapped_model_has_the_attributes_of_its_base_model() -> None:
+    base = load_model("demo")
+    model = windtunnel.wrap(base, "flip")
+    base.top_k, base.hardware = 3, "abacus"
+    assert (model.top_k, model.hardware) == (3, "abacus")
+    model.fitting_batch = 2
+    assert base.fitting_batch is None and model.placed(model.placement).fitting_batch is None
 
 
 def test_a_third_party_wrapper_is_checked(tmp_path: Any) -> None:

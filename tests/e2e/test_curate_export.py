@@ -172,6 +172,10 @@ def test_run_reads_the_set_and_marks_the_models_that_filtered_it(
     text = (tmp_path / "run" / "report.md").read_text()
     assert "Accuracy low by construction: Bird trouble was filtered by this model" in text
     assert "Without review" in text
+    windtunnel.run(f"flip|{model}", tmp_path / "set", out=tmp_path / "flipped")
+    windtunnel_command("report", tmp_path / "flipped")
+    text = (tmp_path / "flipped" / "report.md").read_text()
+    assert "Bird trouble was filtered by this model in other wrappers" in text
     # A model that did not filter is not marked.
     windtunnel.run(f"{tmp_path / 'colours.py'}:others", tmp_path / "set", out=tmp_path / "other")
     windtunnel_command("report", tmp_path / "other")

@@ -255,6 +255,23 @@ def test_a_model_of_other_classes_is_refused(project: Path, tmp_path: Path) -> N
         api.filter_hard(project, [model(tmp_path), model(tmp_path)])
 
 
+def test_a_model_and_the_same_in_a_wrapper_are_one_model(project: Path, tmp_path: Path) -> None:
+    file = model(tmp_path)
+    with pytest.raises(UserError, match=r"filter and filter.* are the same model, with or without wrappers"):
+        api.filter_hard(project, [f"flip|{file}", file])
+    step = api.filter_hard(project, [f"clahe|flip|{file}"])
+    assert "has wrappers, and features are those of a model without wrappers" in step.summary.features
+    with pytest.raises(UserError, match=r"is a filter model of this project .* in other wrappers"):
+        api.measure_transfer(project, [file])
+
+
+def test_a_filter_model_in_other_preprocessing_is_not_held_out(project: Path, tmp_path: Path) -> None:
+    api.filter_hard(project, [model(tmp_path)])
+    other = model(tmp_path / "other", "other.onnx", toml=TOML.replace("mean = [0.0, 0.0", "mean = [3.0, 0.0"))
+    marked = api.measure_transfer(project, [other]).summary.accuracies
+    assert marked[0].note == "same file as a filter model, in other preprocessing: not held out"
+
+
 def shifted(folder: Path) -> Path:
     """Another model: the same colours, other preprocessing and so other predictions."""
     toml = TOML.replace("mean = [0.0, 0.0, 0.0]", "mean = [3.0, 0.0, -3.0]")
@@ -268,6 +285,8 @@ def test_transfer_measures_held_out_models_on_the_shortlist_and_others(project: 
     rows = audit(project)
     with pytest.raises(UserError, match="is a filter model"):
         api.measure_transfer(project, [tmp_path / "filter.onnx"])
+    with pytest.raises(UserError, match=r"is a filter model of this project \(filter\) in other wrappers"):
+        api.measure_transfer(project, [f"flip|{tmp_path / 'filter.onnx'}"])
     step = api.measure_transfer(project, [shifted(tmp_path)])
     results = {(row.model, row.group): row for row in step.summary.accuracies}
     shortlist = sum(row["stage"] == "shortlisted" for row in rows.values())
@@ -422,7 +441,7 @@ def test_mirrored_copies_are_near_duplicates_by_features(tmp_path: Path, exporte
     if exported:
         preprocess, names = filter_model.preprocess, filter_model.classes
         module = filter_model.gradient_source.module
-        filter_model = load_model(export_onnx(module, preprocess, names, tmp_path / "net.onnx"))
+        filter_model = load_model(export_onnx(module, preprocess, names, tmp_path / "net.onnx", {}))
     if step == "hard":
         rules = {"max_true_confidence": 1.0, "pair_cap": 0}
         summary = api.filter_hard(project, [filter_model], duplicate_cosine=0.999, **rules).summary

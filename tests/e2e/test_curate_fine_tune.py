@@ -139,6 +139,8 @@ def test_inputs_that_do_not_fit_are_refused(project: Path, tmp_path: Path) -> No
     data = write_images(tmp_path / "train", 8, 2)
     with pytest.raises(UserError, match="cannot be trained"):
         api.fine_tune(project, f"{tmp_path / 'net.py'}:constant", data)
+    with pytest.raises(UserError, match=r"net \+ flip has wrappers, which cannot be trained; give the model"):
+        api.fine_tune(project, f"flip|{tmp_path / 'net.py'}:net", data)
     shutil.rmtree(data / "dark")
     with pytest.raises(UserError, match="has no image of 1 of 2 classes: 'dark'"):
         api.fine_tune(project, f"{tmp_path / 'net.py'}:net", data)

@@ -99,6 +99,16 @@ def test_compare_and_gate_take_families(runs: Path, windtunnel_command: Command)
     assert page.returncode == 0, page.stderr
 
 
+def test_compare_names_the_families_that_it_leaves_out(runs: Path, windtunnel_command: Command) -> None:
+    windtunnel.run(
+        "demo", "demo", runs / "mixed.toml", out=runs / "part", subset=60, only=["fog", "speckle_noise"]
+    )
+    compared = windtunnel_command("compare", runs / "plain", runs / "part")
+    text = " ".join((compared.stdout + compared.stderr).split())
+    assert "Families not compared (not in every run): blur, digital." in text
+    assert "Families not compared (over different conditions" in text and "): noise." in text
+
+
 def test_a_suite_declares_families(tmp_path: Path, windtunnel_command: Command) -> None:
     suite = tmp_path / "own.toml"
     content = 'name = "own"\nversion = 1\nunits = ["fog", "pixelate"]\nlevels = [3]\n'

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from scipy import optimize, special
 
 import windtunnel
 from tests.conftest import Command
@@ -30,7 +29,10 @@ def test_the_recipe_names_the_wrapper(runs: Path) -> None:
     plain = json.loads((runs / "plain" / "run.json").read_text())["recipe"]
     assert "wrappers" not in plain["model"]
     page = windtunnel.load_run(runs / "equalised").report()
-    assert "clahe(clip=2, tiles=8) (test time only)" in Path(page).read_text()
+    assert "clahe(clip=2, tiles=8) (test time only); 1 forward pass per image" in Path(page).read_text()
+    page = windtunnel.load_run(runs / "flipped").report()
+    assert "flip; 2 forward passes per image" in Path(page).read_text()
+    assert "probabilities (averaged over 2 views)" in Path(page).read_text()
 
 
 def test_workers_load_the_wrapped_model_again(
@@ -89,11 +91,13 @@ def test_explain_occludes_and_refuses_gradients(tmp_path: Path, windtunnel_comma
     )
 
 
-def test_the_doctor_checks_the_model_inside(windtunnel_command: Command) -> None:
+def test_the_doctor_checks_the_base_model(windtunnel_command: Command) -> None:
     done = windtunnel_command("doctor", "tencrop|demo", "demo", "--subset", 60, "--json")
     plain = windtunnel_command("doctor", "demo", "demo", "--subset", 60, "--json")
     assert done.returncode == plain.returncode
     assert json.loads(done.stdout) == json.loads(plain.stdout)
+    refused = windtunnel_command("doctor", "tencrop|demo", "demo", "--write")
+    assert refused.returncode == 2 and "needs a model file of your own" in refused.stderr
 
 
 def test_a_run_file_has_a_wrapped_model_next_to_it(tmp_path: Path, windtunnel_command: Command) -> None:
@@ -113,57 +117,3 @@ def test_numerics_keep_the_wrapper(tmp_path: Path) -> None:
         "clahe|demo", "demo", "systematic", only=["numerics=float16"], subset=10, out=tmp_path / "run"
     )
     assert any(score.condition == "numerics=float16" for score in run.scores())
-
-
-@pytest.fixture(scope="module")
-def halves(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The digits in two folders without a common image."""
-    root = tmp_path_factory.mktemp("halves")
-    data = windtunnel.open_dataset("demo")
-    for number, sample in enumerate(list(data.samples())[:400]):
-        half = "fitted" if number % 2 else "scored"
-        file = root / half / str(sample.labels[0]) / f"{sample.id.replace('/', '-')}.png"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.asarray(data.read(sample))).save(file)
-    return root
-
-
-def test_a_temperature_is_fitted_on_other_images(
-    halves: Path, tmp_path: Path, windtunnel_command: Command
-) -> None:
-    run = windtunnel.run("demo", halves / "fitted", "smoke", out=tmp_path / "fitting")
-    done = windtunnel_command("temperature", "fitting", "--out", "t.json", "--json")
-    assert done.returncode == 0, done.stderr
-    fit = json.loads(done.stdout)
-    assert fit == json.loads((tmp_path / "t.json").read_text()) and len(fit["images"]) == 200
-    rows = run.predictions(["condition", "logits"]).to_pylist()
-    clean = [row for row in rows if row["condition"] == "clean"]
-    logits = np.array([row["logits"] for row in clean])
-    labels = np.array([int(row["sample_id"].split("/")[0]) for row in clean])
-
-    def nll(temperature: float) -> float:
-        return float(
-            -special.log_softmax(logits / temperature, axis=1)[np.arange(len(labels)), labels].mean()
-        )
-
-    expected = optimize.minimize_scalar(nll, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-8})
-    assert fit["temperature"] == pytest.approx(expected.x, rel=1e-4)
-    assert fit["nll_after"] == pytest.approx(expected.fun, abs=1e-6)
-    assert fit["nll_after"] < fit["nll_before"] == pytest.approx(nll(1.0), abs=1e-6)
-
-    model = "temperature(file=t.json)|demo"
-    scored = windtunnel_command("run", model, halves / "scored", "--suite", "smoke", "--out", "scored")
-    assert scored.returncode == 0, scored.stderr
-    leaked = windtunnel_command("run", model, halves / "fitted", "--suite", "smoke", "--subset", 20)
-    assert leaked.returncode == 2
-    assert "was fitted on 20 images of" in leaked.stderr and "on a run over other images" in leaked.stderr
-    other = windtunnel_command("run", "temperature(file=t.json)|flip|demo", halves / "scored")
-    assert other.returncode == 2 and "t.json has the temperature of digits" in other.stderr
-
-
-def test_a_damaged_temperature_file_gets_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "t.json"
-    for content in ("{", "[]", '{"temperature": 2.0}'):
-        file.write_text(content)
-        with pytest.raises(windtunnel.UserError, match="is not a file that `windtunnel temperature` wrote"):
-            windtunnel.load_model(f"temperature(file={file})|demo")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from PIL import Image as PillowImage
+from PIL import ImageDraw, ImageFont
 from scipy import optimize, special
 
 import windtunnel
-from windtunnel.analysis.temperature import best_temperature, mean_nll
+from windtunnel.analysis.temperature import best_temperature, mean_nll, temperature_interval
 from windtunnel.models import load_model
 from windtunnel.models.wrappers import REGISTRY
 from windtunnel.models.wrappers.denoise import noise_of
@@ -70,6 +72,38 @@ def test_the_estimate_of_noise_finds_a_known_deviation(deviation: float) -> None
 
 def test_an_image_of_one_colour_has_no_noise() -> None:
     assert noise_of(np.full((33, 35, 3), 7, np.uint8)) == 0
+
+
+def text_page(paper: int = 255, ink: int = 0, size: int = 10) -> np.ndarray:
+    """A page of antialiased text without noise."""
+    page = PillowImage.new("L", (224, 224), paper)
+    draw, font = ImageDraw.Draw(page), ImageFont.load_default(size)
+    for top in range(0, 224, size + 2):
+        draw.text((2, top), "The quick brown fox jumps over the lazy dog again", fill=ink, font=font)
+    return np.repeat(np.asarray(page)[..., None], 3, axis=2)
+
+
+@pytest.mark.parametrize("size", [8, 10, 14, 20, 30])
+def test_a_page_of_text_has_no_noise(size: int) -> None:
+    for page in (text_page(size=size), text_page(240, 20, size)):
+        assert noise_of(page) < 1
+        (found,) = views("denoise", page[None])
+        assert np.array_equal(found[0], page)
+    assert 15 < noise_of(noisy(text_page(size=size), 25)) < 30
+
+
+def test_clean_digits_have_no_noise_and_noisy_ones_have() -> None:
+    data = windtunnel.open_dataset("demo")
+    digits = [np.asarray(data.read(sample)) for sample in list(data.samples())[:60]]
+    assert max(map(noise_of, digits)) < 2
+    found = [noise_of(noisy(digit, 25, seed)) for seed, digit in enumerate(digits)]
+    assert min(found) > 15 and np.median(found) == pytest.approx(25, rel=0.15)
+
+
+def test_the_estimate_does_not_see_sparse_impulses() -> None:
+    grey = np.full((224, 224, 3), 128, np.uint8)
+    struck = np.random.default_rng(0).random((224, 224, 3)) < 0.05
+    assert noise_of(np.where(struck, 255, grey).astype(np.uint8)) == 0
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +172,17 @@ def test_the_fitted_temperature_is_scipys(truth: float) -> None:
     found = best_temperature(shown, label)
     assert found == pytest.approx(expected.x, rel=1e-5)
     assert mean_nll(shown, label, found) == pytest.approx(expected.fun, abs=1e-9)
+
+
+def test_the_interval_of_a_temperature_is_that_of_a_plain_bootstrap() -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 2, (150, 5))
+    labels = np.array([rng.choice(5, p=row) for row in special.softmax(logits, axis=1)])
+    label = logits[np.arange(150), labels]
+    value = best_temperature(logits, label)
+    draws = [rng.integers(0, 150, 150) for _ in range(400)]
+    spread = np.log([best_temperature(logits[rows], label[rows]) for rows in draws]).std()
+    low, high = temperature_interval(logits, label, value)
+    # Student's 0.975 quantile at 149 degrees of freedom; 400 replicates know the spread to 4 %.
+    assert np.log(high / low) == pytest.approx(2 * 1.976 * spread, rel=0.12)
+    assert np.sqrt(low * high) == pytest.approx(value, rel=1e-6)

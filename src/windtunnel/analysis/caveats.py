@@ -14,10 +14,11 @@ def caveats(run: ScoredRun) -> list[str]:
     if not run.natural:
         return []
     natural, model = _set_of(run), run.info.model
-    fingerprints = [filtering.fingerprint for filtering in natural.own.filter_models] if natural.own else []
+    filters = natural.own.filter_models if natural.own else ()
     low = f"{'Accuracy' if natural.role == 'shifted' else 'AUPR'} low by construction: {natural.title}"
-    if run.recipe.model.fingerprint in fingerprints:
-        return [f"{low} was filtered by this model"]
+    if run.recipe.model.weights in [filtering.weights for filtering in filters]:
+        exact = run.recipe.model.fingerprint in [filtering.fingerprint for filtering in filters]
+        return [f"{low} was filtered by this model{'' if exact else ' in other wrappers'}"]
     sentences = [
         f"{low} was filtered by {network}, and this model is declared as one"
         for network in networks_that_filtered(natural, model.name, model.family)

@@ -17,6 +17,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
 from windtunnel.core.scores import Score
 from windtunnel.metrics.comparability import arithmetic_note, why_outputs_differ
+from windtunnel.metrics.families import FAMILY_ERROR
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -311,11 +312,18 @@ def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]
 
 
 def _not_compared(not_shared: Mapping[Key, str]) -> list[str]:
-    """The scores that are not compared, a line for every reason."""
+    """The scores that are not compared, a line for every reason; families have lines of their own."""
     reasons: dict[str, list[str]] = {}
+    families: dict[str, list[str]] = {}
     for (metric, condition), why in not_shared.items():
-        reasons.setdefault(why, []).append(" ".join(filter(None, (condition, metric))))
+        if metric == FAMILY_ERROR:
+            families.setdefault(why, []).append(condition)
+        else:
+            reasons.setdefault(why, []).append(" ".join(filter(None, (condition, metric))))
     return [
-        f"Not compared ({why}): {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}."
-        for why, names in reasons.items()
+        *(f"Families not compared ({why}): {', '.join(names)}." for why, names in families.items()),
+        *(
+            f"Not compared ({why}): {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}."
+            for why, names in reasons.items()
+        ),
     ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.analysis.diagnosis import Diagnosis
+from windtunnel.core.calls import split_wrapped
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import INDICES
 from windtunnel.core.locations import Location, local_path, location_of
@@ -107,7 +108,7 @@ def corrections(
 
 def model_file(source: str) -> Location:
     """The file of a model, next to which its declaration belongs; wrappers before it are left out."""
-    source = source.rpartition("|")[2].strip()
+    source = split_wrapped(source)[1]
     if source == "demo":
         return demo_model_path()
     file, colon, _ = source.rpartition(":")
@@ -117,7 +118,7 @@ def model_file(source: str) -> Location:
 def check_writable(source: str) -> None:
     """Refuse a model next to which no file can be written."""
     write = option("write")
-    if source == "demo":
+    if split_wrapped(source)[1] == "demo":
         raise UserError(f"{write} needs a model file of your own; copy the demo model, and give the copy.")
     file = local_path(model_file(source), WRITTEN)
     if not file.is_file():

@@ -1,7 +1,8 @@
 """Temperature scaling: the temperature that minimises the negative log-likelihood of a run's clean images.
 
 With z the logits, y the label and b = 1/T, the mean of -ln softmax(b z)_y is convex in b. Its derivative, the
-mean of E[z] - z_y under softmax(b z), increases with b; its zero is found by bisection.
+mean of E[z] - z_y under softmax(b z), increases with b; its zero is found by bisection. Its interval is a
+bootstrap over images (or groups of images) of that zero, interpolated between values of b near it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,20 @@ from windtunnel.core.option_names import option
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models.probabilities import log_probabilities
 from windtunnel.models.temperature_file import TemperatureFit
+from windtunnel.stats.bootstrap import bootstrap_interval
+from windtunnel.stats.intervals import Groups, unit_count
 
 # The range of temperatures, and the halvings that find one in it to seven digits.
 LOWEST, HIGHEST = 0.01, 100.0
 HALVINGS = 30
 UNMODIFIED = ("clean", "native")
-LEAST_IMAGES = 10
+LEAST_IMAGES = 50
+# The values of ln b at which replicates are evaluated, and how far they reach, in standard errors.
+GRID, REACH = 65, 12.0
+# An interval whose ends differ by this factor is wide.
+WIDE = 1.25
+# The share of probabilities that are exactly zero above which the temperature depends on their substitute.
+MANY_ZEROS = 0.01
 
 Numbers = NDArray[np.float64]
 
@@ -49,7 +58,10 @@ def fit_temperature(run: ScoredRun) -> TemperatureFit:
     logits = np.concatenate(list(_logits(run, condition, np.flatnonzero(seen.kept)[known])))
     label = seen.label_log_probability[known, column] + _log_sum(logits)
     temperature = best_temperature(logits, label)
-    contents = [run.images[id_][1] for id_ in seen.ids[known]]
+    rows = np.zeros(len(seen.kept), bool)
+    rows[np.flatnonzero(seen.kept)[known]] = True
+    low, high = temperature_interval(logits, label, temperature, run.groups_of(rows))
+    ids = [str(id_) for id_ in seen.ids[known]]
     return TemperatureFit(
         temperature=temperature,
         model=run.info.model.name,
@@ -58,8 +70,28 @@ def fit_temperature(run: ScoredRun) -> TemperatureFit:
         nll_before=mean_nll(logits, label, 1.0),
         nll_after=mean_nll(logits, label, temperature),
         recipe=run.digest,
-        images=tuple(contents),
+        images=tuple(run.images[id_][1] for id_ in ids),
+        ids=tuple(ids),
+        low=low,
+        high=high,
+        warnings=tuple(_warnings(logits, low, high, gives_logits=seen.gives_logits)),
     )
+
+
+def _warnings(logits: Numbers, low: float, high: float, *, gives_logits: bool) -> list[str]:
+    """Reasons to doubt a temperature: a wide interval, or probabilities rounded to zero."""
+    warnings = []
+    if high > WIDE * low:
+        warnings.append(
+            f"The 95 % interval of the temperature is wide, {low:.3f} to {high:.3f}; fit on more images."
+        )
+    zeros = 0.0 if gives_logits else float(np.mean(logits == log_probabilities(np.zeros(1, np.float32))))
+    if zeros > MANY_ZEROS:
+        warnings.append(
+            f"{zeros:.0%} of the model's probabilities are exactly 0, so their logits are unknown and the "
+            "temperature depends on the number in their place; let the model return logits."
+        )
+    return warnings
 
 
 def best_temperature(logits: Numbers, label: Numbers) -> float:
@@ -81,6 +113,36 @@ def best_temperature(logits: Numbers, label: Numbers) -> float:
     return float(np.exp(-(low + high) / 2))
 
 
+def temperature_interval(
+    logits: Numbers, label: Numbers, temperature: float, groups: Groups = None
+) -> tuple[float, float]:
+    """95 % bootstrap interval of the best temperature; images, or groups of images, are resampled."""
+    terms = _slopes(logits, label, 1 / temperature)
+    near = _slopes(logits, label, 1.001 / temperature)
+    # The error of ln b, by the delta method, for the range of the grid only.
+    curvature = float(np.mean(near - terms)) / 0.001
+    error = float(terms.std()) / np.sqrt(unit_count(len(terms), groups)) / max(curvature, 1e-12)
+    reach = min(REACH * error, np.log(HIGHEST))
+    sharpness = np.exp(-np.log(temperature) + np.linspace(-reach, reach, GRID))
+    columns = np.stack([_slopes(logits, label, value) for value in sharpness], axis=1)
+
+    def zero(means: Numbers) -> Numbers:
+        return _crossing(means, 1 / sharpness)
+
+    return bootstrap_interval(columns, zero, groups=groups)
+
+
+def _crossing(slopes: Numbers, temperatures: Numbers) -> Numbers:
+    """The temperature at which increasing slopes (..., grid) are zero, linear between values of ln T."""
+    last = len(temperatures) - 1
+    after = np.clip((slopes < 0).sum(axis=-1), 1, last)[..., None]
+    high, low = (np.take_along_axis(slopes, place, axis=-1)[..., 0] for place in (after, after - 1))
+    share = np.clip(-low / (high - low), 0, 1)
+    logs = np.log(temperatures)
+    place = after[..., 0]
+    return np.asarray(np.exp(logs[place - 1] + share * (logs[place] - logs[place - 1])))
+
+
 def mean_nll(logits: Numbers, label: Numbers, temperature: float) -> float:
     """The mean negative log-likelihood at a temperature, in nats."""
     return float(np.mean(_log_sum(logits / temperature) - label / temperature))
@@ -88,10 +150,14 @@ def mean_nll(logits: Numbers, label: Numbers, temperature: float) -> float:
 
 def _slope(logits: Numbers, label: Numbers, sharpness: float) -> float:
     """The derivative of the mean negative log-likelihood by 1/T."""
+    return float(np.mean(_slopes(logits, label, sharpness)))
+
+
+def _slopes(logits: Numbers, label: Numbers, sharpness: float) -> Numbers:
+    """The derivative of the negative log-likelihood of each image by 1/T."""
     scaled = sharpness * logits
     weights = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    expected = (weights * logits).sum(axis=1) / weights.sum(axis=1)
-    return float(np.mean(expected - label))
+    return np.asarray((weights * logits).sum(axis=1) / weights.sum(axis=1) - label)
 
 
 def _log_sum(logits: Numbers) -> Numbers:

@@ -8,8 +8,7 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.printing import print_lines
-from windtunnel.core.locations import location_of
-from windtunnel.runs import load_run
+from windtunnel.core.progress_bar import Bar
 
 
 @click.command()
@@ -30,20 +29,22 @@ def command(run_folder: str, out: str, as_json: bool) -> None:
       windtunnel temperature fitting --out t.json
       windtunnel run 'temperature(file=t.json)|model.onnx' images
     """
-    fit = api.fit_temperature(load_run(run_folder))
-    path = location_of(out)
-    api.write_temperature(fit, path)
+    with Bar(Console(stderr=True), "decoding images") as bar:
+        fit = api.fit_temperature(run_folder, progress=bar)
+    api.write_temperature(fit, out)
     if as_json:
         print_json(fit.to_json())
         return
+    fitted_on = f"95 % interval, fitted on {len(fit.images):,} {fit.condition} images"
     change = f"{fit.nll_before:.4f} at temperature 1, {fit.nll_after:.4f} after"
     print_lines(
         Console(),
         [
             ("model", fit.model),
-            ("temperature", f"{fit.temperature:.4f}   fitted on {len(fit.images):,} {fit.condition} images"),
+            ("temperature", f"{fit.temperature:.4f} [{fit.low:.4f}, {fit.high:.4f}]   {fitted_on}"),
             ("nll", f"{change}   nats, on the same images"),
-            ("written", str(path)),
+            ("written", out),
+            *(("warning", warning) for warning in fit.warnings),
             ("use", f"'temperature(file={out})|MODEL'"),
         ],
     )

@@ -1,11 +1,15 @@
-"""Plug-ins with parameters, written as a call: `clahe`, `clahe(clip=3, tiles=4)`."""
+"""Plug-ins with parameters, written as a call: `clahe`, `clahe(clip=3, tiles=4)`.
+
+Calls before a model are separated by bars: `clahe(clip=3)|flip|model.onnx`. A value with a comma, a bar,
+quotes or parentheses is written in quotes: `temperature(file='a,b.json')`.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -18,6 +22,10 @@ from windtunnel.core.wording import article
 Value = int | float | str
 Settings = Mapping[str, Value]
 
+SEPARATOR = "|"
+_QUOTED = re.compile(r"""=\s*(?:'[^']*'|"[^"]*")""")
+# A text that needs no quotes.
+_BARE = re.compile(r"[^\s,|'\"()](?:[^,|'\"()]*[^\s,|'\"()])?")
 _CALL = re.compile(r"\s*(?P<name>[\w/-]+)\s*(?:\((?P<arguments>.*)\))?\s*", re.DOTALL)
 
 
@@ -31,6 +39,8 @@ class Parameter:
         help: a description in one line.
         low, high: the range of a number.
         choices: the allowed texts; () for any text.
+        odd: whether a whole number must be odd.
+        path: whether a text is a path, which files resolve relative to their own folder.
     """
 
     name: str
@@ -39,6 +49,8 @@ class Parameter:
     low: float = -math.inf
     high: float = math.inf
     choices: tuple[str, ...] = ()
+    odd: bool = False
+    path: bool = False
 
     def checked(self, value: object, plugin: str) -> Value:
         """A value as given in a text or in TOML; refuses another type, and what is out of range."""
@@ -50,8 +62,13 @@ class Parameter:
         whole = isinstance(self.default, int)
         number = _number(value)
         in_range = number is not None and self.low <= number <= self.high
-        if number is None or not in_range or (whole and number != int(number)):
-            kind = "a whole number" if whole else "a number"
+        fits = (
+            number is not None
+            and not (whole and number != int(number))
+            and not (self.odd and number % 2 == 0)
+        )
+        if number is None or not in_range or not fits:
+            kind = "an odd number" if self.odd else "a whole number" if whole else "a number"
             raise UserError(f"{plugin}: {self.name} is {value!r}; give {kind} {self._range}.")
         return int(number) if whole else number
 
@@ -129,7 +146,7 @@ class Call(Generic[P]):
 def parse_call(text: str, registry: Registry[P]) -> Call[P]:
     """A plug-in with its parameters: `clahe`, `clahe(clip=3, tiles=4)`."""
     match = _CALL.fullmatch(text)
-    if match is None:
+    if match is None or len(split_chain(text)) > 1:
         example = registry.get(registry.shipped()[0]).written
         raise UserError(
             f"'{text}' is not {article(registry.kind)}; write NAME or NAME(PARAMETER=VALUE, ...), such as "
@@ -137,15 +154,76 @@ def parse_call(text: str, registry: Registry[P]) -> Call[P]:
         )
     plugin = registry.get(match["name"])
     given: dict[str, object] = {}
-    for argument in filter(None, map(str.strip, (match["arguments"] or "").split(","))):
-        name, equals, value = (part.strip() for part in argument.partition("="))
-        if not equals or not name or not value or name in given:
+    for argument in filter(None, map(str.strip, _split(match["arguments"] or "", ","))):
+        name, equals, written = (part.strip() for part in argument.partition("="))
+        value = _unquoted(written)
+        if not equals or not name or not written or value is None or name in given:
             raise UserError(
                 f"{text}: '{argument}' is not understood; write each parameter once, as NAME=VALUE: "
                 f"{plugin.written}."
             )
         given[name] = value
     return Call(plugin, plugin.settings(given))
+
+
+def split_chain(text: str) -> list[str]:
+    """The calls of a text that are separated by bars; bars in quotes separate nothing."""
+    return _split(text, SEPARATOR)
+
+
+def split_wrapped(text: str) -> tuple[tuple[str, ...], str]:
+    """The wrappers and the model of a text: `clahe|tencrop|m.onnx` is (("clahe", "tencrop"), "m.onnx").
+
+    The name of a file may contain a bar.
+    """
+    if SEPARATOR not in text or _is_file(text):
+        return (), text
+    *wrappers, model = split_chain(text)
+    return tuple(wrappers), model.strip()
+
+
+def _is_file(text: str) -> bool:
+    """Whether there is a file or folder of that name; a text may be too long for one."""
+    try:
+        return Path(text).exists()
+    except OSError:
+        return False
+
+
+def with_values(text: str, change: Callable[[str, str, str], str]) -> str:
+    """A call with other values: `change` gets the names of plug-in and parameter, and the value.
+
+    A text that is no call is returned unchanged.
+    """
+    match = _CALL.fullmatch(text)
+    if match is None or match["arguments"] is None:
+        return text
+    arguments = []
+    for argument in _split(match["arguments"], ","):
+        name, equals, written = (part.strip() for part in argument.partition("="))
+        value = _unquoted(written)
+        if not equals or value is None:
+            return text
+        changed = change(match["name"], name, value)
+        arguments.append(argument.strip() if changed == value else f"{name}={written_value(changed)}")
+    return f"{match['name']}({', '.join(arguments)})"
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """The parts of a text between separators that are not in the quotes of a value."""
+    masked = _QUOTED.sub(lambda match: "=" * len(match[0]), text)
+    parts, start = [], 0
+    for part in masked.split(separator):
+        parts.append(text[start : start + len(part)])
+        start += len(part) + len(separator)
+    return parts
+
+
+def _unquoted(text: str) -> str | None:
+    """A value without its quotes; None if quotes do not match."""
+    if text[:1] not in ("'", '"'):
+        return text
+    return text[1:-1] if len(text) > 1 and text[-1] == text[0] else None
 
 
 def call_text(name: str, settings: Settings) -> str:
@@ -159,7 +237,10 @@ def written_value(value: Value) -> str:
     if isinstance(value, float):
         exact = (f"{value:g}", f"{value * 255:.0f}/255")
         return next((text for text in exact if _number(text) == value), repr(value))
-    return str(value)
+    text = str(value)
+    if not isinstance(value, str) or _BARE.fullmatch(text):
+        return text
+    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def _number(value: object) -> float | None:

@@ -85,9 +85,15 @@ class FilterModelRecord(Record, frozen=True):
         return self.model.fingerprint
 
     @property
+    def weights(self) -> str:
+        """The hash that identifies the model without its wrappers."""
+        return self.model.weights
+
+    @property
     def info(self) -> FilterModelInfo:
         """Name and fingerprint, as sets declare them."""
-        return FilterModelInfo(self.name, self.fingerprint)
+        base = self.weights if self.model.wrappers else ""
+        return FilterModelInfo(self.name, self.fingerprint, base)
 
 
 class FineTuneRecipe(Record, frozen=True):

@@ -85,11 +85,24 @@ class TensorRecord(Record, frozen=True):
 
 
 class WrapperRecord(Record, frozen=True):
-    """A wrapper around a model, with all its settings, and the digest of a third-party wrapper's file."""
+    """A wrapper around a model.
+
+    Attributes:
+        name: its name.
+        settings: all its settings.
+        assets: the digest of a third-party wrapper's file.
+        revision: the version of its code.
+    """
 
     name: str
     settings: dict[str, Number | str]
     assets: dict[str, str] = msgspec.field(default_factory=dict)
+    revision: int = 1
+
+
+def wrapped_fingerprint(fingerprint: str, wrapper: WrapperRecord) -> str:
+    """The fingerprint of a model in a wrapper: `ModelRecipe.weights` removes what is added here."""
+    return f"{fingerprint}-{digest(wrapper.to_json())[:16]}"
 
 
 class ModelRecipe(Record, frozen=True):
@@ -115,6 +128,11 @@ class ModelRecipe(Record, frozen=True):
     assets: dict[str, str] = msgspec.field(default_factory=dict)
     wrappers: tuple[WrapperRecord, ...] = ()
 
+    @property
+    def weights(self) -> str:
+        """The fingerprint of the model without its wrappers."""
+        return self.fingerprint.rsplit("-", len(self.wrappers))[0]
+
 
 class PartRecord(Record, frozen=True):
     """One part of a natural set: its role, its number of images in the run, and that before subsetting."""
@@ -136,10 +154,22 @@ class NaturalRecipe(Record, frozen=True):
 
 
 class FilterModelInfo(Record, frozen=True):
-    """A model that filtered the images of a natural set: its name, and the hash that identifies it."""
+    """A model that filtered the images of a natural set.
+
+    Attributes:
+        name: its name.
+        fingerprint: the hash that identifies it.
+        base: the fingerprint without its wrappers; "" for a model without wrappers.
+    """
 
     name: str
     fingerprint: str = ""
+    base: str = ""
+
+    @property
+    def weights(self) -> str:
+        """The fingerprint of the model without its wrappers."""
+        return self.base or self.fingerprint
 
 
 class OwnSet(Record, frozen=True):
@@ -291,9 +321,10 @@ class ModelInfo(Record, frozen=True):
     Attributes:
         preprocess_from: where its preprocessing was declared.
         preprocess_assumed: whether nothing was declared, and the default was used.
-        outputs_from: `declared`, also if a trial run contradicts it, or `probed`.
+        outputs_from: `declared`, also if a trial run contradicts it, `probed`, or `averaged over N views`.
         own_arithmetic: whether it converts pixels itself, so that the recipe's `tensor` was not applied.
         trained_with: its training remedies, as declared.
+        passes: forward passes for each image.
     """
 
     name: str
@@ -306,6 +337,7 @@ class ModelInfo(Record, frozen=True):
     tags: tuple[str, ...]
     own_arithmetic: bool = False
     trained_with: tuple[str, ...] = ()
+    passes: int = 1
 
 
 class DataInfo(Record, frozen=True):

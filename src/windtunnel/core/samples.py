@@ -20,7 +20,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The facts about one image before it is decoded."""
+    """The facts about one image.
+
+    Attributes:
+        content: hash of its bytes, or of its array.
+        pixels: hash of its pixels as an array, if the survey decoded it; else "".
+    """
 
     sample: Sample
     content: str = ""
@@ -30,6 +35,7 @@ class Surveyed:
     orientation: int = UPRIGHT
     status: Status = "ok"
     reason: str = ""
+    pixels: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ def candidate_features(
     """
     if len(candidates) < LEAST_MEAN:
         return None, f"none: features need {LEAST_MEAN} candidates or more, not {len(candidates)}"
+    if model.wrappers:
+        return None, f"none: {model.name} has wrappers, and features are those of a model without wrappers"
     network = model.penultimate_features()
     if network is None:
         return None, f"none: the last layer of {model.name} is not known"

@@ -44,12 +44,13 @@ class Ensemble:
             raise UserError("No model is given; give at least one.")
         seen: dict[str, str] = {}
         for model in self.models:
-            fingerprint = model.model.fingerprint
-            if fingerprint in seen:
+            weights = model.record.weights
+            if weights in seen:
                 raise UserError(
-                    f"{model.model.name} and {seen[fingerprint]} are the same model; give each model once."
+                    f"{model.model.name} and {seen[weights]} are the same model, with or without wrappers; "
+                    "give each model once."
                 )
-            seen[fingerprint] = model.model.name
+            seen[weights] = model.model.name
 
     @property
     def records(self) -> tuple[FilterModelRecord, ...]:

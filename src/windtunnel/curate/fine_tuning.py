@@ -68,6 +68,10 @@ def fine_tune(
         names = candidates.label_space.classes
         classes = tuple(sorted(names[label] for label in chosen_classes(candidates, options.classes)))
         base = FilterModel(*load_source(model), {})
+        if base.model.wrappers:
+            raise UserError(
+                f"{base.model.name} has wrappers, which cannot be trained; give the model without wrappers."
+            )
         predictor = base.model.gradient_source
         if predictor is None:
             raise UserError(

@@ -82,7 +82,7 @@ def measure_transfer(
         chosen = [index[name] for name in classes] or sorted({index[row.label] for row in rows})
         ensemble = Ensemble(load_filter_models(models, images, chosen, masked=bool(classes)))
         tuned = fine_tuned_from(project)
-        bases = [tuned[used.fingerprint] for used in hard.recipe.models if used.fingerprint in tuned]
+        bases = [tuned[used.weights] for used in hard.recipe.models if used.weights in tuned]
         notes = [_held_out_note(held_out, hard.recipe.models, bases) for held_out in ensemble.records]
         recipe = TransferRecipe(digest(hard.recipe.to_json()), ensemble.records, options.seed)
         if finished := project.finished(TRANSFER, recipe):
@@ -129,17 +129,19 @@ def _held_out_note(
 ) -> str:
     """Refuse a filter model; a note on a model that is the base of one, or has the name or family of one."""
     for used in filters:
-        if used.fingerprint == held_out.fingerprint:
+        if used.weights == held_out.weights:
+            exact = used.fingerprint == held_out.fingerprint
+            form, accuracy = ("", "0") if exact else (" in other wrappers", "low")
             raise UserError(
-                f"{held_out.name} is a filter model of this project ({used.name}); its accuracy on the "
-                "shortlist is 0 by construction. Give a model with other weights."
+                f"{held_out.name} is a filter model of this project ({used.name}){form}; its accuracy on the "
+                f"shortlist is {accuracy} by construction. Give a model with other weights."
             )
-    if any(base.fingerprint == held_out.fingerprint for base in bases):
+    if any(base.weights == held_out.weights for base in bases):
         return "a filter model was fine-tuned from it: not independent of the selection"
     for used in filters:
-        # Fingerprints of one file begin alike, whatever the preprocessing and the wrappers.
-        if used.fingerprint.split("-")[0] == held_out.fingerprint.split("-")[0]:
-            return "same file as a filter model, in other preprocessing or wrappers: not held out"
+        # Fingerprints of one file begin alike, whatever the preprocessing.
+        if used.weights.split("-")[0] == held_out.weights.split("-")[0]:
+            return "same file as a filter model, in other preprocessing: not held out"
         if used.name == held_out.name:
             return "same name as a filter model: perhaps the same network, trained again or changed"
         if held_out.family and used.family == held_out.family:

@@ -24,7 +24,7 @@ def clean_partners(shelf: Shelf, clean: Dataset) -> dict[str, Sample]:
             folder = own_keys[sample.labels[0]]
             name = f"{folder}/{base}"
         # The name of a clip has no suffix, although it may contain a dot.
-        key = name if isinstance(shelf, ClipShelf) else f"{folder}{slash}{_stem(name)}"
+        key = name if isinstance(shelf, ClipShelf) else f"{folder}{slash}{stem(name)}"
         partner = by_id.get(sample.id) or by_name.get(key)
         if partner is not None:
             partners[sample.id] = partner
@@ -36,8 +36,8 @@ def _samples_by_name(clean: Dataset) -> dict[str, Sample]:
     keys = space_keys(clean.label_space)
     by_name: dict[str, Sample] = {}
     for sample in clean.samples():
-        class_, stem = keys[sample.labels[0]] if sample.labels else "", _stem(sample.id)
-        for key in {f"{class_}/{stem}", stem} if class_ else {stem}:
+        class_, base = keys[sample.labels[0]] if sample.labels else "", stem(sample.id)
+        for key in {f"{class_}/{base}", base} if class_ else {base}:
             if key in by_name and "/" in key:
                 raise UserError(
                     f"{clean.location} contains {by_name[key].id} and {sample.id}, which both match {key}; "
@@ -52,6 +52,7 @@ def space_keys(space: LabelSpace) -> list[str]:
     return class_keys(space.name, space.classes)
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
+    """The last part of an id without the suffix of an image."""
     base = name.rsplit("/", 1)[-1]
     return base.rsplit(".", 1)[0] if is_image_name(base) else base

@@ -66,12 +66,14 @@ def _survey_image(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
         if not isinstance(data, bytes):
             height, width = data.shape[:2]
             check_size(width, height)
-            return Surveyed(sample, content, "array", width, height)
-        header = read_header(data)
+            return Surveyed(sample, content, "array", width, height, pixels=content)
+        header, pixels = read_header(data), ""
         if decoded:
             with DECODES.holding(header.decode_bytes):
-                decode(data, header)
-        return Surveyed(sample, content, header.format, header.width, header.height, header.orientation)
+                pixels = content_hash(decode(data, header))
+        return Surveyed(
+            sample, content, header.format, header.width, header.height, header.orientation, pixels=pixels
+        )
     except ImageError as error:
         return Surveyed(sample, content, status=error.status, reason=error.reason)
     except MemoryError:

@@ -29,8 +29,10 @@ from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk, chunk_size
+from windtunnel.engine.leaked_images import refuse_fitted_images
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
+from windtunnel.models.wrapping import training_notes
 from windtunnel.options.doctor import options_for_doctor
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
@@ -133,7 +135,7 @@ def make_plan(
     surveyed = tuple(surveyed or survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     sources = precomputed.sources(surveyed) if precomputed else {}
-    _refuse_fitted_images(model, dataset, surveyed, sources)
+    notes += [*training_notes(model), *refuse_fitted_images(model, dataset, surveyed, sources, progress)]
     grouping, video_notes = _grouping(options.group or "", frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
     suite, step_notes = _available(suite, model, dataset, canvas, readable)
@@ -240,20 +242,6 @@ def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
             f"(the first, {first.sample.id}: {first.reason})."
         )
     return readable
-
-
-def _refuse_fitted_images(
-    model: Model, dataset: Dataset, surveyed: Sequence[Surveyed], sources: Mapping[str, str]
-) -> None:
-    """Refuse images that a temperature of the model was fitted on."""
-    if not model.fitted_images:
-        return
-    contents = (sources.get(image.sample.id) or image.content for image in surveyed)
-    if fitted := sum(content in model.fitted_images for content in contents):
-        raise UserError(
-            f"{model.name} was fitted on {counted(fitted, 'image')} of {dataset.location}, so its scores "
-            "would be too good; fit the temperature on a run over other images."
-        )
 
 
 def _grouping(

@@ -86,6 +86,7 @@ def model_info(model: Model) -> ModelInfo:
         tags=tuple(model.about.tags),
         own_arithmetic=model.own_arithmetic,
         trained_with=tuple(model.about.trained_with),
+        passes=model.passes,
     )
 
 

@@ -18,6 +18,7 @@ from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, Placement
 from windtunnel.core.records import DEFAULT_TASK, WrapperRecord
 from windtunnel.models.devices import asked_placement
+from windtunnel.models.fitted_images import FittedImages
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
 from windtunnel.published.imagenet import imagenet_1k
@@ -56,7 +57,7 @@ class Model:
         class_count: the number of outputs.
         preprocess: its preprocessing.
         outputs: `logits` or `probabilities`.
-        outputs_from: `declared`, `probed` or `CONTRADICTED`.
+        outputs_from: `declared`, `probed`, `CONTRADICTED`, or `averaged over N views`.
         trained_on: datasets it was trained on, as declared; empty for unknown.
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
@@ -74,7 +75,7 @@ class Model:
         wrappers: the wrappers around it, the outermost first.
         declared_wrappers: wrappers that its declaration asks for and that are not around it yet.
         passes: forward passes for each image.
-        fitted_images: content hashes of images that it was fitted on, and that it must not be scored on.
+        fitted_images: images that it was fitted on, and that it must not be scored on.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Model:
     wrappers: tuple[WrapperRecord, ...] = ()
     declared_wrappers: tuple[str, ...] = ()
     passes: int = 1
-    fitted_images: frozenset[str] = frozenset()
+    fitted_images: FittedImages = FittedImages()
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

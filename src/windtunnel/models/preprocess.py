@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel import published
+from windtunnel.core.calls import split_chain, with_values
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations import Location, location_of
+from windtunnel.core.locations.urls import is_url
 from windtunnel.core.records import TensorRecord, record_of
 from windtunnel.imaging.geometry import Geometry
 
@@ -214,8 +216,21 @@ def read_declaration(path: Location) -> Declaration:
         labels=_texts(table.get("labels", ()), f"labels in {path}"),
         trained_on=_texts(table.get("trained_on", ()), f"trained_on in {path}"),
         about=_about(table, path),
-        wrappers=_texts(table.get("wrappers", ()), f"wrappers in {path}"),
+        wrappers=_wrappers(_texts(table.get("wrappers", ()), f"wrappers in {path}"), path.parent),
     )
+
+
+def _wrappers(texts: Sequence[str], folder: Location) -> tuple[str, ...]:
+    """The wrappers of a model's file, with their files relative to its folder."""
+    from windtunnel.models.wrappers import REGISTRY
+
+    def relative(name: str, parameter: str, value: str) -> str:
+        paths = [known.name for known in REGISTRY.get(name).parameters if known.path]
+        if parameter not in paths or is_url(value) or Path(value).is_absolute():
+            return value
+        return str(folder / value)
+
+    return tuple(with_values(call, relative) for text in texts for call in split_chain(text))
 
 
 def _about(table: Mapping[str, Any], path: Location) -> About:

@@ -7,6 +7,7 @@ import msgspec
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import location_of
 from windtunnel.core.records import Record, RecordError, read_record
+from windtunnel.models.fitted_images import FittedImages
 
 
 class TemperatureFit(Record, frozen=True):
@@ -20,6 +21,10 @@ class TemperatureFit(Record, frozen=True):
         nll_before, nll_after: mean negative log-likelihood, nats, at temperature 1 and at T.
         recipe: digest of the recipe of the run that it was fitted on.
         images: content hashes of the images; a run that contains one of them is refused.
+        ids: the ids of the images.
+        pixels: content hashes of the decoded images; empty if they could not be read again.
+        low, high: 95 % bootstrap interval of T, over images or groups of images; 0 in older files.
+        warnings: reasons to doubt the temperature.
     """
 
     temperature: float
@@ -30,6 +35,16 @@ class TemperatureFit(Record, frozen=True):
     nll_after: float
     recipe: str
     images: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+    pixels: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def fitted_images(self) -> FittedImages:
+        """The images that it was fitted on."""
+        return FittedImages(frozenset(self.images), frozenset(self.pixels), frozenset(self.ids))
 
 
 def read_temperature(file: str) -> TemperatureFit:

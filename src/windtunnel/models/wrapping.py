@@ -3,101 +3,91 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.calls import Call, call_text, parse_call
-from windtunnel.core.conditions import digest
+from windtunnel.core.calls import Call, call_text, parse_call, split_chain, split_wrapped
 from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.option_names import option
 from windtunnel.core.placement import Placement
-from windtunnel.core.records import WrapperRecord
+from windtunnel.core.records import WrapperRecord, wrapped_fingerprint
 from windtunnel.core.wording import counted
-from windtunnel.models import Model, Scores, probe_images
+from windtunnel.models import CONTRADICTED, Model, Scores, finite_rows, probe_images, probe_outputs
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.models.probabilities import as_probabilities
 from windtunnel.models.wrappers import REGISTRY, Images, Wrapper
 
-SEPARATOR = "|"
 TEST_TIME_ONLY = "test time only"
 TRAINED_WITH = "trained with it"
+TRAINED_OTHERWISE = "trained with other settings"
 WrapperCall = Call[Wrapper]
 
 
 class WrappedModel(Model):
     """A model whose images or scores a wrapper changes.
 
-    It has the attributes of the model inside, except its name, its fingerprint, its outputs if several views
-    are averaged, and the wrappers.
+    All attributes but those of `OWN` are those of the base model.
 
     Attributes:
-        passes: forward passes of the model inside for each image.
+        passes: forward passes of the base model for each image.
     """
 
-    def __init__(self, inner: Model, call: WrapperCall) -> None:
+    def __init__(self, base: Model, call: WrapperCall) -> None:
+        self._base = base
         self._wrapper = call.plugin
-        self._call = call
-        self._settings, fitted = call.plugin.resolved(call.settings, inner)
-        self._adopt(inner)
-        record = WrapperRecord(call.plugin.name, dict(self._settings), call.plugin.assets())
-        self.wrappers = (record, *inner.wrappers)
-        self.fitted_images = inner.fitted_images | fitted
-        self.fingerprint = f"{inner.fingerprint}-{digest(record.to_json())[:16]}"
-        self.name = f"{inner.name} + {self._label}"
-        self._views_per_image = self._counted_views()
-        if self._views_per_image > 1:
-            self.outputs = "probabilities"
-        self.passes = self._views_per_image * inner.passes
-
-    def _adopt(self, inner: Model) -> None:
-        """Take over the attributes of the model inside."""
-        self._inner = inner
-        for name in Model.__annotations__:
-            if hasattr(inner, name):
-                setattr(self, name, getattr(inner, name))
-        self.declared_wrappers = ()  # the model inside has them already
+        self._refuse_pointless()
+        self._settings, fitted = call.plugin.resolved(call.settings, base)
+        record = WrapperRecord(
+            call.plugin.name, dict(self._settings), call.plugin.assets(), call.plugin.revision
+        )
+        self.wrappers = (record, *base.wrappers)
+        self.fitted_images = base.fitted_images | fitted
+        self.fingerprint = wrapped_fingerprint(base.fingerprint, record)
+        self.name = f"{base.name} + {self._label}"
+        self.outputs, self.outputs_from = base.outputs, base.outputs_from
+        self._view_count = self._trial()
+        self.passes = self._view_count * base.passes
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images: adjusted, or averaged over views."""
-        views = self._views(batch)
-        if self._views_per_image == 1:
-            scores, outputs = self._inner.predict(next(views)), self._inner.outputs
-        else:
-            total = sum(
-                as_probabilities(self._inner.predict(view), self._inner.outputs).astype(np.float64)
-                for view in views
-            )
-            scores, outputs = np.asarray(total / self._views_per_image, np.float32), "probabilities"
-        return self._wrapper.adjusted(scores, outputs, self._settings)
+        _check_images(batch)
+        if not len(batch):
+            return np.zeros((0, self.class_count), np.float32)
+        total: NDArray[np.floating[Any]] | None = None
+        for view in self._views(batch, self._view_count):
+            scores = self._base.predict(view)
+            if self._view_count > 1:
+                scores = as_probabilities(scores, self._base.outputs)
+            total = scores if total is None else total.astype(np.float64) + scores
+        assert total is not None
+        return self._adjusted(total if self._view_count == 1 else total / self._view_count)
 
     def redeclared(self, preprocess: Preprocess) -> Model:
         """The same model with other preprocessing, in the same wrapper."""
-        return self._around(self._inner.redeclared(preprocess))
+        return self._around(self._base.redeclared(preprocess))
 
     def placed(self, placement: Placement) -> Model:
         """The same model on another device, in the same wrapper."""
-        return self._around(self._inner.placed(placement))
+        return self._around(self._base.placed(placement))
 
     def variant(self, name: str) -> Model:
         """The same model in other arithmetic, in the same wrapper."""
-        return self._around(self._inner.variant(name))
+        return self._around(self._base.variant(name))
 
     @property
     def unwrapped(self) -> Model:
         """The model without any wrapper."""
-        return self._inner.unwrapped
+        return self._base.unwrapped
 
-    def _around(self, inner: Model) -> Model:
-        """The same wrapper around another form of the model; the fingerprint stays."""
+    def _around(self, base: Model) -> Model:
+        """The same wrapper around another form of the base model; the fingerprint stays."""
         other = copy.copy(self)
-        kept = {name: getattr(self, name) for name in ("name", "fingerprint", "outputs", "wrappers", "passes",
-                "fitted_images")}  # fmt: skip
-        other._adopt(inner)
-        for name, value in kept.items():
-            setattr(other, name, value)
+        other._base, other.fitting_batch = base, None
         return other
 
     @property
@@ -109,11 +99,30 @@ class WrappedModel(Model):
         }
         return call_text(self._wrapper.name, changed) + _label_suffix(self.wrappers, self.about.trained_with)
 
-    def _counted_views(self) -> int:
-        """The number of views of an image; a third-party wrapper that fails on one is refused."""
+    def _refuse_pointless(self) -> None:
+        """Refuse a wrapper directly around one that makes it pointless, such as `flip|flip`."""
+        inner = self._base.wrappers[0].name if self._base.wrappers else ""
+        if inner in self._wrapper.pointless_around:
+            raise UserError(
+                f"{self._wrapper.name}|{inner} changes nothing that one of them does not; leave one out."
+            )
+
+    def _trial(self) -> int:
+        """The number of views of an image; refuses a wrapper that fails on one, or returns wrong scores."""
         image = probe_images(self.preprocess, 1, self.probe_size)
         try:
-            return sum(1 for _ in self._views(image))
+            count = sum(1 for _ in self._views(image))
+            if not count:
+                raise UserError(f"The wrapper {self._wrapper.name} yields no view; yield at least one batch.")
+            if count > 1:
+                self._refuse_contradicted()
+                self.outputs, self.outputs_from = "probabilities", f"averaged over {count} views"
+            if type(self._wrapper).adjusted is not Wrapper.adjusted:
+                self._adjusted(
+                    as_probabilities(self._base.predict(image), self._base.outputs)
+                    if count > 1
+                    else self._base.predict(image)
+                )
         except UserError:
             raise
         except Exception as error:
@@ -121,16 +130,80 @@ class WrappedModel(Model):
                 f"The wrapper {self._wrapper.name} fails on an image: {type(error).__name__}: "
                 f"{first_line(error)}. Change its parameters or correct its code."
             ) from error
+        return count
 
-    def _views(self, batch: Images) -> Iterator[Images]:
-        for view in self._wrapper.views(batch, self._settings):
+    def _refuse_contradicted(self) -> None:
+        """Refuse to average declared logits that are probabilities: their softmax would be averaged."""
+        if self._base.outputs_from == CONTRADICTED:
+            raise UserError(
+                f"{self._base.name} is declared to return logits and returns probabilities, so "
+                f"{self._wrapper.name} would average the softmax of probabilities; declare outputs = "
+                "'probabilities'."
+            )
+
+    def _views(self, batch: Images, expected: int = 0) -> Iterator[Images]:
+        """The views of images, checked; refuses another number than `expected`, unless that is 0."""
+        given = np.ascontiguousarray(batch)
+        protected = given.view()
+        protected.flags.writeable = False
+        count = 0
+        for view in self._wrapper.views(protected, self._settings):
+            count += 1
+            if expected and count > expected:
+                break
             if not isinstance(view, np.ndarray) or view.dtype != np.uint8 or view.shape != batch.shape:
-                given = f"{view.dtype} {view.shape}" if isinstance(view, np.ndarray) else type(view).__name__
+                yields = f"{view.dtype} {view.shape}" if isinstance(view, np.ndarray) else type(view).__name__
                 raise UserError(
-                    f"The wrapper {self._wrapper.name} yields {given}; yield uint8 {batch.shape} as in the "
+                    f"The wrapper {self._wrapper.name} yields {yields}; yield uint8 {batch.shape} as in the "
                     "input."
                 )
-            yield view
+            yield given if view is protected else np.require(view, requirements=["C", "W"])
+        if expected and count != expected:
+            raise UserError(
+                f"The wrapper {self._wrapper.name} yields {'more' if count > expected else count} views of "
+                f"some images and {expected} of others; yield the same number for all images."
+            )
+
+    def _adjusted(self, averaged: NDArray[np.floating[Any]]) -> Scores:
+        """The scores after the wrapper; refuses another shape or type, and impossible probabilities."""
+        scores = np.asarray(averaged, np.float32)
+        if type(self._wrapper).adjusted is Wrapper.adjusted:
+            return scores
+        adjusted: Any = self._wrapper.adjusted(scores.copy(), self.outputs, self._settings)
+        is_array = isinstance(adjusted, np.ndarray)
+        if not is_array or adjusted.dtype != np.float32 or adjusted.shape != scores.shape:
+            returned = f"{adjusted.dtype} {adjusted.shape}" if is_array else type(adjusted).__name__
+            raise UserError(
+                f"The wrapper {self._wrapper.name} returns scores of {returned}; return float32 "
+                f"{scores.shape} as given."
+            )
+        finite = adjusted[finite_rows(scores)]
+        if not np.isfinite(finite).all():
+            raise UserError(f"The wrapper {self._wrapper.name} returns scores that are not finite.")
+        if self.outputs == "probabilities" and len(finite) and probe_outputs(finite) != "probabilities":
+            raise UserError(
+                f"The wrapper {self._wrapper.name} is given probabilities and returns scores that are none: "
+                f"a row sums to {finite.sum(axis=1)[0]:.3f}. Return probabilities."
+            )
+        result: Scores = adjusted
+        return result
+
+
+# The attributes that a wrapped model has itself; the others are the base model's.
+OWN = (
+    "name", "fingerprint", "outputs", "outputs_from", "wrappers", "declared_wrappers", "passes",
+    "fitted_images", "fitting_batch",
+)  # fmt: skip
+for _name in Model.__annotations__:
+    if _name not in OWN:
+        setattr(WrappedModel, _name, property(attrgetter(f"_base.{_name}")))
+
+
+def _check_images(batch: Any) -> None:
+    """Refuse anything but uint8 NHWC images."""
+    if not isinstance(batch, np.ndarray) or batch.dtype != np.uint8 or batch.ndim != 4 or batch.shape[3] != 3:
+        given = f"{batch.dtype} {batch.shape}" if isinstance(batch, np.ndarray) else type(batch).__name__
+        raise UserError(f"A wrapped model takes uint8 (images, height, width, 3), and {given} is given.")
 
 
 def wrap(model: Any, *wrappers: str, preprocess: str | Path | None = None) -> Model:
@@ -143,8 +216,13 @@ def wrap(model: Any, *wrappers: str, preprocess: str | Path | None = None) -> Mo
     """
     from windtunnel.models import load_model
 
-    calls = [parse_wrapper(text) for text in wrappers]
-    return wrapped_in(load_model(model, preprocess), calls)
+    loaded = isinstance(model, Model) or (hasattr(model, "predict") and hasattr(model, "fingerprint"))
+    if loaded and preprocess is not None:
+        raise UserError(
+            f"{model.name} is loaded with its preprocessing, and {option('preprocess')} is given; leave it "
+            "out, or load the model with it."
+        )
+    return wrapped_in(load_model(model, preprocess), parse_wrappers(wrappers))
 
 
 def wrapped_in(model: Model, calls: Sequence[WrapperCall]) -> Model:
@@ -156,22 +234,24 @@ def wrapped_in(model: Model, calls: Sequence[WrapperCall]) -> Model:
 
 def wrapped_as_declared(model: Model) -> Model:
     """A model in the wrappers of its declaration."""
-    return wrapped_in(model, [parse_wrapper(text) for text in model.declared_wrappers])
+    return wrapped_in(model, parse_wrappers(model.declared_wrappers))
 
 
 def files_of(text: str) -> tuple[str, ...]:
-    """Texts that may be files: the model of a text, and the text parameters of its wrappers."""
-    if Path(text).exists() or SEPARATOR not in text:
-        return (text,)
+    """Texts that may be files: the model of a text, and the paths in the parameters of its wrappers."""
     wrappers, model = split_wrapped(text)
-    values = [value for call in map(parse_wrapper, wrappers) for value in call.settings.values()]
-    return (model.strip(), *(value for value in values if isinstance(value, str)))
+    paths = [
+        str(call.settings[parameter.name])
+        for call in parse_wrappers(wrappers)
+        for parameter in call.plugin.parameters
+        if parameter.path
+    ]
+    return (model, *filter(None, paths))
 
 
-def split_wrapped(text: str) -> tuple[tuple[str, ...], str]:
-    """The wrappers and the model of a text: `clahe|tencrop|m.onnx` is (("clahe", "tencrop"), "m.onnx")."""
-    *wrappers, model = text.split(SEPARATOR)
-    return tuple(wrappers), model
+def parse_wrappers(texts: Iterable[str]) -> list[WrapperCall]:
+    """Wrappers with their parameters: `clahe`, `clahe(clip=3, tiles=4)`, `clahe|flip`."""
+    return [parse_wrapper(call) for text in texts for call in split_chain(text)]
 
 
 def parse_wrapper(text: str) -> WrapperCall:
@@ -197,14 +277,34 @@ def describe_wrappers(
     return ", ".join(texts) + cost
 
 
+def training_notes(model: Model) -> list[str]:
+    """Notes on wrappers with which a model was trained, and which are around it otherwise or not at all."""
+    notes = []
+    for text in model.about.trained_with:
+        name = text.partition("(")[0].strip()
+        if name not in REGISTRY or not REGISTRY.get(name).changes_images:
+            continue
+        around = [record for record in model.wrappers if record.name == name]
+        if not around:
+            notes.append(f"The model was trained with {text} and is run without it; put {text}| before it.")
+        elif not any(_is_call(record, text) for record in around):
+            given = call_text(name, around[0].settings)
+            notes.append(
+                f"The model was trained with {text} and is run with {given}; give the same settings."
+            )
+    return notes
+
+
 def _label_suffix(records: Sequence[WrapperRecord], trained_with: Sequence[str]) -> str:
     """Whether the model was trained with the first of some wrappers, if that one changes images; else ""."""
     record, *inner = records
     if record.name not in REGISTRY or not REGISTRY.get(record.name).changes_images:
         return ""
+    of_name = [text for text in trained_with if text.partition("(")[0].strip() == record.name]
     # Of the same wrapper twice, the model was trained with the inner one.
-    trained = record not in inner and any(_is_call(record, text) for text in trained_with)
-    return f" ({TRAINED_WITH if trained else TEST_TIME_ONLY})"
+    if record not in inner and any(_is_call(record, text) for text in of_name):
+        return f" ({TRAINED_WITH})"
+    return f" ({TRAINED_OTHERWISE if of_name and record not in inner else TEST_TIME_ONLY})"
 
 
 def _is_call(record: WrapperRecord, text: str) -> bool:

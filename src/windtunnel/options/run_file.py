@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.calls import SEPARATOR, split_wrapped, with_values
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.locations.urls import is_url
 from windtunnel.options.record import Field
@@ -73,9 +75,17 @@ def _models(file: Path, value: Any) -> tuple[str, ...]:
 
 
 def _resolved_model(folder: Path, text: str) -> str:
-    """A model with its path relative to a folder; wrappers before it (`clahe|model.onnx`) stay."""
-    wrappers, bar, model = text.rpartition("|")
-    return wrappers + bar + _resolved(folder, model, bare=False)
+    """A model, and files of its wrappers (`temperature(file=t.json)|m.onnx`), relative to a folder."""
+    if (folder / text).exists():
+        return _resolved(folder, text, bare=False)
+    wrappers, model = split_wrapped(text)
+
+    def relative(_plugin: str, _parameter: str, value: str) -> str:
+        is_number = re.fullmatch(r"[-+\d.e/]+", value) is not None
+        return value if is_number else _resolved(folder, value, bare=True)
+
+    texts = [with_values(wrapper, relative) for wrapper in wrappers]
+    return SEPARATOR.join([*texts, _resolved(folder, model, bare=False)])
 
 
 def _table(file: Path) -> dict[str, Any]:

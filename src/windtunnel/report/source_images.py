@@ -44,7 +44,7 @@ class SourceImages:
     def __init__(self, run: ScoredRun) -> None:
         """Open the run's dataset; raises a UserError if it is missing."""
         self._run = run
-        self._dataset = _open_dataset(run)
+        self._dataset = open_run_data(run)
         self._samples = {sample.id: sample for sample in self._dataset.samples()}
         hashes = zip(run.samples["id"].to_pylist(), run.samples["content"].to_pylist(), strict=True)
         self._hashes = dict(hashes)
@@ -91,8 +91,8 @@ class SourceImages:
         return " ".join(filter(None, (plugins, missing)))
 
 
-def _open_dataset(run: ScoredRun) -> Dataset:
-    """The dataset of a run, opened like in the run."""
+def open_run_data(run: ScoredRun) -> Dataset:
+    """The dataset of a run, opened like in the run; raises a UserError if it is missing."""
     data = run.info.data
     if missing_layout(run):
         raise UserError(missing_plugins_note(run))

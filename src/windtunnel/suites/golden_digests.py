@@ -12,6 +12,7 @@ import numpy as np
 
 from windtunnel.core.images import Image
 from windtunnel.corruptions import Corruption
+from windtunnel.models.wrappers import Wrapper
 from windtunnel.sequences import Perturbation
 
 # Sample ids: a unit with one strength is drawn with each of them, others with the first.
@@ -39,6 +40,18 @@ def golden_digest(unit: Corruption | Perturbation) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for pixels in _levels(unit) if isinstance(unit, Corruption) else _frames(unit):
         digest.update(np.ascontiguousarray(pixels).tobytes())
+    return digest.hexdigest()
+
+
+def golden_views_digest(wrapper: Wrapper) -> str:
+    """Digest of a wrapper's views, with its default settings, of golden images without and with noise."""
+    digest = hashlib.blake2b(digest_size=16)
+    for side in (32, 224):
+        image = golden_image(side)
+        noise = np.random.default_rng(0).integers(-60, 61, image.shape)
+        noisy = np.clip(image + noise, 0, 255).astype(np.uint8)
+        for view in wrapper.views(np.stack([image, noisy]), wrapper.settings({})):
+            digest.update(np.ascontiguousarray(view).tobytes())
     return digest.hexdigest()
 
 

@@ -18,6 +18,8 @@ from windtunnel.models.preprocess import Declaration, declared
 
 # A user's own kinds are tried before the shipped ones.
 OWN_PRIORITY = 90
+# Characters of a text that an error repeats.
+LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,14 @@ def _checked(kind: ModelKind, source: object, load: Callable[[], Model]) -> Mode
 
 def unknown_model(source: str) -> UserError:
     """The error for a text that is no model of any kind."""
-    if location_of(source).exists():
-        return UserError(f"{source} is not a model; give {written_forms()}.")
-    return UserError(f"No such model: {source}. Give {written_forms()}.")
+    try:
+        exists = location_of(source).exists()
+    except OSError:  # a text that is too long for a path
+        exists = False
+    shown = source if len(source) <= LONGEST else f"{source[:LONGEST]}..."
+    if exists:
+        return UserError(f"{shown} is not a model; give {written_forms()}.")
+    return UserError(f"No such model: {shown}. Give {written_forms()}.")
 
 
 def not_a_model(what: str, given: object) -> UserError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from windtunnel.core.calls import split_wrapped
 from windtunnel.core.errors import UserError
 from windtunnel.models import Model, Size, load_unplaced
 from windtunnel.models.kinds import ModelKind
@@ -19,17 +20,17 @@ class Wrapped(ModelKind):
 
     def recognises(self, source: object) -> bool:
         """Whether a text has a bar and is not the path of a file."""
-        return isinstance(source, str | Path) and "|" in str(source) and not Path(source).exists()
+        return isinstance(source, str | Path) and bool(split_wrapped(str(source))[0])
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
         """The model in its wrappers."""
-        from windtunnel.models.wrapping import parse_wrapper, split_wrapped, wrapped_in
+        from windtunnel.models.wrapping import parse_wrappers, wrapped_in
 
         texts, model = split_wrapped(str(source))
-        if not model.strip():
+        if not model:
             raise UserError(f"{source} names no model; write {self.form}.")
-        calls = [parse_wrapper(text) for text in texts]
-        return wrapped_in(load_unplaced(model.strip(), preprocess, data_size), calls)
+        calls = parse_wrappers(texts)
+        return wrapped_in(load_unplaced(model, preprocess, data_size), calls)
 
 
 wrapped = Wrapped()

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from windtunnel.core.calls import CalledPlugin, Parameter, Settings
 from windtunnel.core.registry import Registry
+from windtunnel.models.fitted_images import FittedImages
 
 if TYPE_CHECKING:
     from windtunnel.models import Model, Outputs, Scores
 
-__all__ = ["REGISTRY", "Images", "Parameter", "Settings", "Wrapper"]
+__all__ = ["REGISTRY", "FittedImages", "Images", "Parameter", "Settings", "Wrapper"]
 
 Images = NDArray[np.uint8]
 
@@ -29,9 +30,15 @@ class Wrapper(CalledPlugin):
     Attributes:
         changes_images: whether the model predicts changed images instead of the given ones; such a wrapper
             is labelled `test time only`, because papers fine-tune models on the changed images.
+        pointless_around: wrappers that this one adds nothing to, if it is directly around them.
+        revision: raised when its results change; part of the recipe and the fingerprint.
+        golden: digest of its views of the golden images, which detects any change; "" for none.
     """
 
     changes_images: bool = False
+    pointless_around: tuple[str, ...] = ()
+    revision: int = 1
+    golden: str = ""
 
     def __init__(self) -> None:
         own = type(self)
@@ -46,25 +53,28 @@ class Wrapper(CalledPlugin):
         """Yield the batches that the model predicts; the probabilities of several are averaged.
 
         Args:
-            images: uint8 NHWC images of the model's input size; not to be modified.
+            images: uint8 NHWC images of the model's input size, which cannot be modified.
             settings: all parameters.
         """
         del settings
         yield images
 
     def adjusted(self, scores: Scores, outputs: Outputs, settings: Settings) -> Scores:
-        """The scores after a change; `outputs` says whether they are logits or probabilities."""
+        """The scores after a change, float32 (n, k); `outputs` says whether they are logits or probabilities.
+
+        Probabilities must stay probabilities.
+        """
         del outputs, settings
         return scores
 
-    def resolved(self, settings: Settings, model: Model) -> tuple[Settings, frozenset[str]]:
-        """The settings for a model, with the content of files, and the hashes of images they were fitted on.
+    def resolved(self, settings: Settings, model: Model) -> tuple[Settings, FittedImages]:
+        """The settings for a model, with the content of files, and the images that they were fitted on.
 
         Raises:
             UserError: the settings do not fit together, or do not fit the model.
         """
         del model
-        return settings, frozenset()
+        return settings, FittedImages()
 
 
 REGISTRY: Registry[Wrapper] = Registry("wrapper", __name__, Wrapper)

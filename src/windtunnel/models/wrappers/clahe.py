@@ -23,13 +23,14 @@ class Clahe(Wrapper):
         Parameter("tiles", 8, "tiles per side", 1, 64),
     )
     changes_images = True
+    golden = "7ac34aefdec600677fa54e9f66399f92"
 
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the equalised images."""
         tiles = int(settings["tiles"])
         equaliser = cv2.createCLAHE(float(settings["clip"]), (tiles, tiles))
-        equalised = np.empty_like(images)
-        for image, out in zip(images, equalised, strict=True):
+        equalised = np.empty(images.shape, np.uint8)
+        for image, out in zip(np.ascontiguousarray(images), equalised, strict=True):
             lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
             lab[..., 0] = equaliser.apply(lab[..., 0])
             cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=out)

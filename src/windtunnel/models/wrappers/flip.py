@@ -15,6 +15,8 @@ class Flip(Wrapper):
     name = "flip"
     help = "Average the probabilities of the image and of its mirror image; 2 forward passes."
     source = "common practice"
+    pointless_around = ("flip", "tencrop")
+    golden = "a25c0cef87ab13791243a55267e541f6"
 
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the images, and the images mirrored left to right."""

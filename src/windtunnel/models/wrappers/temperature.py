@@ -9,7 +9,7 @@ import numpy as np
 from windtunnel.core.errors import UserError
 from windtunnel.models.probabilities import log_probabilities, softmax
 from windtunnel.models.temperature_file import read_temperature
-from windtunnel.models.wrappers import Parameter, Settings, Wrapper
+from windtunnel.models.wrappers import FittedImages, Parameter, Settings, Wrapper
 
 if TYPE_CHECKING:
     from windtunnel.models import Model, Outputs, Scores
@@ -23,10 +23,12 @@ class Temperature(Wrapper):
     source = "Guo et al. 2017"
     parameters = (
         Parameter("t", 0.0, "the temperature; 0 for that of the file", 0.0, 1000.0),
-        Parameter("file", "", "the file that `windtunnel temperature` writes"),
+        Parameter("file", "", "the file that `windtunnel temperature` writes", path=True),
     )
 
-    def resolved(self, settings: Settings, model: Model) -> tuple[Settings, frozenset[str]]:
+    pointless_around = ("temperature",)
+
+    def resolved(self, settings: Settings, model: Model) -> tuple[Settings, FittedImages]:
         """The temperature, given or in the file of a fit to the same model."""
         file, given = str(settings["file"]), float(settings["t"])
         if bool(file) == bool(given):
@@ -35,7 +37,7 @@ class Temperature(Wrapper):
                 "temperature RUN`."
             )
         if given:
-            return {"t": given}, frozenset()
+            return {"t": given}, FittedImages()
         fit = read_temperature(file)
         if fit.fingerprint != model.fingerprint:
             raise UserError(
@@ -43,7 +45,7 @@ class Temperature(Wrapper):
                 f"is {model.name}, fingerprint {model.fingerprint}; fit its own with `windtunnel "
                 "temperature RUN`."
             )
-        return {"t": fit.temperature, "fitted_on": fit.recipe}, frozenset(fit.images)
+        return {"t": fit.temperature, "fitted_on": fit.recipe}, fit.fitted_images
 
     def adjusted(self, scores: Scores, outputs: Outputs, settings: Settings) -> Scores:
         """Logits divided by T, or the probabilities of logits divided by T."""

@@ -26,7 +26,9 @@ class TenCrop(Wrapper):
         "Krizhevsky et al. 2012. Their crops are 224 px of a 256 px image; benchmarks contain only the "
         "224 px, so crops of the same proportion are enlarged"
     )
-    parameters = (Parameter("keep", 0.875, "side of a crop, as a share of the image's", 0.1, 1.0),)
+    parameters = (Parameter("keep", 0.875, "side of a crop, as a share of the image's", 0.1, 0.99),)
+    pointless_around = ("flip",)
+    golden = "88373675368040062a63b9bae664e327"
 
     def views(self, images: Images, settings: Settings) -> Iterator[Images]:
         """Yield the crops of all images, each followed by its mirror image."""

@@ -49,7 +49,7 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             f"({info.model.outputs_from}), fingerprint {model.fingerprint}",
         ),
         *(
-            [("wrappers", describe_wrappers(model.wrappers, trained_with=info.model.trained_with))]
+            [("wrappers", describe_wrappers(model.wrappers, info.model.passes, info.model.trained_with))]
             if model.wrappers
             else []
         ),
