@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.analysis.subtypes import SubtypeRobustness as SubtypeRobustness
     from windtunnel.api.calibrating import fit_temperature as fit_temperature
     from windtunnel.api.calibrating import write_temperature as write_temperature
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
@@ -100,6 +101,9 @@ if TYPE_CHECKING:
     from windtunnel.api.studying import PreparedStudy as PreparedStudy
     from windtunnel.api.studying import overlap as overlap
     from windtunnel.api.studying import prepare_study as prepare_study
+    from windtunnel.api.subtyping import PreparedSubtypes as PreparedSubtypes
+    from windtunnel.api.subtyping import prepare_subtypes as prepare_subtypes
+    from windtunnel.api.subtyping import subtypes as subtypes
     from windtunnel.api.units import Gallery as Gallery
     from windtunnel.api.units import GoldenDigest as GoldenDigest
     from windtunnel.api.units import WarmedUp as WarmedUp
@@ -160,6 +164,7 @@ _NAMES = {
     "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.analysis.subtypes": ("SubtypeRobustness",),
     "windtunnel.api.calibrating": ("fit_temperature", "write_temperature"),
     "windtunnel.api.choosing": (
         "BENCHMARK_COUNT",
@@ -217,6 +222,7 @@ _NAMES = {
     ),
     "windtunnel.api.scoring": ("score_predictions",),
     "windtunnel.api.studying": ("PreparedStudy", "overlap", "prepare_study"),
+    "windtunnel.api.subtyping": ("PreparedSubtypes", "prepare_subtypes", "subtypes"),
     "windtunnel.api.units": (
         "Gallery",
         "GoldenDigest",

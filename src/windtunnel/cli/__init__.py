@@ -51,6 +51,7 @@ COMMANDS = {
     "serve": ("windtunnel.cli.serve", "Browse runs in a web browser."),
     "show": ("windtunnel.cli.show", "Write sample images of a corruption or sequence."),
     "slices": ("windtunnel.cli.slices", "Score a run by class, image size or metadata column."),
+    "subtypes": ("windtunnel.cli.subtypes", "Train on some subtypes of broad types, test on others."),
     "temperature": ("windtunnel.cli.temperature", "Fit a model's temperature to a finished run."),
     "warmup": ("windtunnel.cli.warmup", "Compile and cache all corruptions ahead of time."),
 }

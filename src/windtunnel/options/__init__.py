@@ -21,4 +21,5 @@ from windtunnel.options.run_file import is_run_file as is_run_file
 from windtunnel.options.run_file import read_run_file as read_run_file
 from windtunnel.options.score import ScoreOptions as ScoreOptions
 from windtunnel.options.show import ShowOptions as ShowOptions
+from windtunnel.options.subtypes import SubtypeOptions as SubtypeOptions
 from windtunnel.options.video import VideoOptions as VideoOptions

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,16 +19,19 @@ from windtunnel.core.placement import CPU
 from windtunnel.data import Dataset
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 from windtunnel.models import load_model
+from windtunnel.models.preprocess import Preprocess
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.store.training_folder import read_history
 from windtunnel.studies.condition_images import stored_images
 from windtunnel.studies.model_predictions import ModelPredictions
 from windtunnel.studies.protocols import Protocol
 from windtunnel.train.augmentation import Augmentation
-from windtunnel.train.loop import fit
+from windtunnel.train.loop import Trained, fit
 from windtunnel.train.networks import built
 
 BATCH = 64
+# From uint8 NHWC images to scores (n, classes).
+PredictFunction = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -108,24 +112,25 @@ class ModelTraining:
             device=self.device,
             advance=lambda _epoch, _loss: advance(1, 0),
         )
-        predict: Callable[[NDArray[np.uint8]], NDArray[np.float32]]
-        if self.device == CPU:  # ONNX Runtime takes half the time of torch there
-            predict = load_model(trained.model, device=CPU).predict
-        else:
-            predict = TorchPredictor(module, protocol.preprocess.tensor)
+        predict = predictor_of(trained, module, protocol.preprocess, self.device)
         correct = {condition.name: self._correct(condition, predict) for condition in self.conditions}
         advance(1, 0)
         return ModelPredictions.of(self.recipe, item.trained_on, item.seed, correct)
 
-    def _correct(
-        self, condition: Condition, predict: Callable[[NDArray[np.uint8]], NDArray[np.float32]]
-    ) -> NDArray[np.bool_]:
+    def _correct(self, condition: Condition, predict: PredictFunction) -> NDArray[np.bool_]:
         images = stored_images(self.test_folder, condition)
         if images is None or len(images) != len(self.labels):
             raise RunFailed(f"the test images under {condition.name} are missing in {self.test_folder}")
         starts = range(0, len(images), BATCH)
         scores = np.concatenate([predict(np.asarray(images[start : start + BATCH])) for start in starts])
         return np.asarray(scores.argmax(axis=1) == self.labels)
+
+
+def predictor_of(trained: Trained, module: Any, preprocess: Preprocess, device: str) -> PredictFunction:
+    """The predictions of a trained module, by ONNX Runtime or on the device of its training."""
+    if device == CPU:  # ONNX Runtime takes half the time of torch there
+        return load_model(trained.model, device=CPU).predict
+    return TorchPredictor(module, preprocess.tensor)
 
 
 @contextmanager

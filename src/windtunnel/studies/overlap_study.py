@@ -9,7 +9,6 @@ STUDY/accuracies.csv, overlap.csv, overlap.json
 
 from __future__ import annotations
 
-import importlib.metadata
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,14 +38,13 @@ from windtunnel.studies.condition_images import (
     remove_damaged,
     stored_images,
 )
+from windtunnel.studies.library_versions import check_versions, library_versions
 from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.model_training import ModelItem, ModelTraining
 from windtunnel.studies.overlap_files import finished_seeds, write_overlaps
 from windtunnel.studies.protocols import Protocol
 from windtunnel.studies.records import STUDY, StudyRecipe
 
-# Libraries that determine the weights and predictions of models.
-LIBRARIES = ("windtunnel", "torch", "numpy", "opencv-python-headless", "onnxruntime")
 MODELS, PREDICTIONS, TEST_IMAGES = "models", "predictions", "test-images"
 
 
@@ -126,8 +124,9 @@ class OverlapStudy:
         with folder.locked():
             self.check_folder()  # again, now that no other process can write
             missing = [item for item in self.items if self._stored(item) is None]
-            self._check_versions(folder, missing)
-            folder.create_recipe_file({"recipe": self.recipe.to_json(), "versions": _versions()})
+            if missing:
+                check_versions(folder)
+            folder.create_recipe_file({"recipe": self.recipe.to_json(), "versions": library_versions()})
             per_model = self.epochs_per_model
             total = len(self.items) * per_model
             training((len(self.items) - len(missing)) * per_model, total)
@@ -235,23 +234,7 @@ class OverlapStudy:
         ):
             predictions.write(self._predictions_file(item))
 
-    def _check_versions(self, folder: RecipeFolder, missing: list[ModelItem]) -> None:
-        """Refuse to train further models with other versions of libraries."""
-        if not missing or not folder.recipe_path.exists():
-            return
-        begun = folder.read_recipe_file().get("versions", {})
-        for name, version in _versions().items():
-            if begun.get(name) != version:
-                raise UserError(
-                    f"{self.folder} was started with {name} {begun.get(name)}, but {version} is installed; "
-                    "install that version or choose another folder."
-                )
-
     def _needs(self) -> Needs:
         """What workers need: the data, the file of a network, and the study's folder."""
         inputs = local_paths([self.train.location, self.test.location, self.protocol.network])
-        return Needs(included_files(), inputs, self.folder.absolute(), _versions())
-
-
-def _versions() -> dict[str, str]:
-    return {library: importlib.metadata.version(library) for library in LIBRARIES}
+        return Needs(included_files(), inputs, self.folder.absolute(), library_versions())
