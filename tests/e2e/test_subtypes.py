@@ -108,7 +108,7 @@ def test_unseen_subtypes_with_the_colour_of_their_type_are_recognised(study: Pat
         ("nets.py:mean_colour", "network"), ("nets.py:pretrained", "module"),
     ]  # fmt: skip
     for model in result["models"]:
-        # Four seen subtypes with a fifth of 10 images each; three unseen ones with all images, one of them wrong.
+        # A fifth of the 10 images of each of four seen subtypes; all images of three unseen ones, one wrong.
         assert (model["seen"]["value"], model["seen"]["images"], model["seen"]["subtypes"]) == (1.0, 8, 4)
         assert model["unseen"]["value"] == pytest.approx(20 / 30)
         assert (model["unseen"]["images"], model["unseen"]["subtypes"]) == (30, 3)
@@ -225,9 +225,9 @@ def planned(folder: Path, tmp_path: Path, **options: object) -> dict[str, tuple[
 def test_wordnet_with_the_published_types(folder: Path, tmp_path: Path) -> None:
     # Golden retriever and tabby are of ImageNet-1k; the others are not. n00001740 is above everything.
     tree = {
-        "n02099601": "n02099267", "n02099267": "n02084071", "n02084071": "n00001740", "n02087122": "n02084071",
-        "n02123045": "n02121808", "n02123242": "n02121808", "n02121808": "n02121620", "n02121620": "n00001740",
-        "n99999999": "n00001740",
+        "n02099601": "n02099267", "n02099267": "n02084071", "n02084071": "n00001740",
+        "n02087122": "n02084071", "n02123045": "n02121808", "n02123242": "n02121808",
+        "n02121808": "n02121620", "n02121620": "n00001740", "n99999999": "n00001740",
     }  # fmt: skip
     (tmp_path / "is_a.txt").write_text("".join(f"{parent} {child}\n" for child, parent in tree.items()))
     rng = np.random.default_rng(1)
@@ -256,26 +256,48 @@ def test_wordnet_with_the_published_types(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--hierarchy", "nothing.csv"), "No such file: nothing.csv"),
-        (("--hierarchy", "imagenet-types"), "has a type for none of the 7 classes"),
-        (("--types", "warm"), "--types is given, but types.csv states the type of every class"),
-        (("--seen", "imagenet-1k"), "--seen is given, but the hierarchy has a column part"),
         (("--held-out", "1"), "--held-out is 1.0; give a number between 0 and 1"),
-        (("--last-rate", "0"), "--last-rate is 0.0; give a number above 0"),
-        (("--module", "small"), "--module is 'small'; give FILE.py:factory"),
-        (("--network", "nets.py:without_last_layer"), "but the data has 2 classes"),
-        (("--out", "colours/study"), "is inside"),
         (("--out", "study", "--held-out", "0.4"), "study contains another study (different training images"),
         (("--json", "--csv"), "--json and --csv exclude each other"),
     ],
 )
-def test_wrong_input_is_refused_before_any_work(
+def test_wrong_input_ends_the_command_before_any_work(
     folder: Path, study: Path, windtunnel_command: Command, more: tuple[str, ...], said: str
 ) -> None:
     before = content(study)
     done = windtunnel_command(*arguments("refused"), *more, cwd=folder)
     assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
     assert not (folder / "refused").exists() and content(study) == before
+
+
+def refused(folder: Path, said: str, **options: object) -> None:
+    given = {"hierarchy": folder / "types.csv", "protocol": str(folder / "quick.toml")} | options
+    with pytest.raises(windtunnel.UserError) as error:
+        windtunnel.subtypes(folder / "colours", folder / "refused", **given)
+    assert said in str(error.value)
+    assert not (folder / "refused").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"hierarchy": None}, "hierarchy is not given; give a .csv file"),
+        ({"hierarchy": "nothing.csv"}, "No such file: nothing.csv"),
+        ({"hierarchy": "imagenet-types"}, "has a type for none of the 7 classes"),
+        ({"types": "warm"}, "types is given, but"),
+        ({"seen": "imagenet-1k"}, "seen is given, but the hierarchy has a column part"),
+        ({"seen_share": 0.0}, "seen_share is 0.0; give a number between 0 and 1"),
+        ({"last_rate": 0.0}, "last_rate is 0.0; give a number above 0"),
+        ({"module": "small"}, "module is 'small'; give FILE.py:factory"),
+    ],
+)
+def test_wrong_options_are_refused(folder: Path, options: dict[str, object], said: str) -> None:
+    refused(folder, said, **options)
+
+
+def test_a_network_without_a_layer_to_train_is_refused(folder: Path) -> None:
+    refused(folder, "but the data has 2 classes", network=f"{folder / 'nets.py'}:without_last_layer")
 
 
 @pytest.mark.parametrize(
@@ -288,10 +310,6 @@ def test_wrong_input_is_refused_before_any_work(
         ("class,type\nbrick,warm\ncherry,warm\nnavy,cool\n", "1 type can be used"),
     ],
 )
-def test_wrong_tables_are_refused(
-    folder: Path, tmp_path: Path, windtunnel_command: Command, table: str, said: str
-) -> None:
+def test_wrong_tables_are_refused(folder: Path, tmp_path: Path, table: str, said: str) -> None:
     (tmp_path / "table.csv").write_text(table)
-    done = windtunnel_command(*arguments("refused", hierarchy=str(tmp_path / "table.csv")), cwd=folder)
-    assert done.returncode == 2 and said in done.stderr, done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    refused(folder, said, hierarchy=tmp_path / "table.csv")

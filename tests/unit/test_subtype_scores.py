@@ -51,9 +51,9 @@ def test_accuracies_chance_and_drop() -> None:
 
 def test_intervals_are_clustered_by_subtype() -> None:
     (model,) = subtype_robustness(IMAGES, {("net", "network"): CORRECT}, "warm").models
-    # Two groups of 4 with 4 and 2 correct: they deviate by +1 and -1 from 4 * 0.75. The variance of the mean is
-    # 2/1 * (1 + 1) / 8^2 = 1/16, a third of 0.75 * 0.25. If all images of a subtype fail together the size is
-    # 8^2 / (4^2 + 4^2) = 2; both groups decide the variance, so K^2 = 4, and the sizes are averaged:
+    # Two groups of 4 with 4 and 2 correct: they deviate by +1 and -1 from 4 * 0.75. The variance of the mean
+    # is 2/1 * (1 + 1) / 8^2 = 1/16, a third of 0.75 * 0.25. If images of a subtype fail together, the size
+    # is 8^2 / (4^2 + 4^2) = 2. Both groups decide the variance, so K^2 = 4, and the sizes are averaged:
     # 1/size = (4 * 1/3 + 2 * 1/2) / (4 + 2) = 7/18.
     low, high = wilson_of(0.75, 18 / 7, stats.t.ppf(0.975, 1))
     assert (model.seen.low, model.seen.high) == pytest.approx((low, high), abs=1e-9)
