@@ -45,6 +45,11 @@ def pretrained(classes, side_px):
         module[0].bias[:] = 0
     return module
 
+def not_exportable(classes, side_px):
+    return torch.nn.Sequential(
+        torch.nn.AdaptiveAvgPool2d(13), torch.nn.Flatten(), torch.nn.Linear(3 * 13 * 13, classes)
+    )
+
 def without_last_layer(classes, side_px):
     return torch.nn.Sequential(torch.nn.AvgPool2d(side_px), torch.nn.Flatten(), torch.nn.Softmax(1))
 """
@@ -296,8 +301,16 @@ def test_wrong_options_are_refused(folder: Path, options: dict[str, object], sai
     refused(folder, said, **options)
 
 
-def test_a_network_without_a_layer_to_train_is_refused(folder: Path) -> None:
-    refused(folder, "but the data has 2 classes", network=f"{folder / 'nets.py'}:without_last_layer")
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("without_last_layer", "but the data has 2 classes"),
+        ("not_exportable", "cannot be exported to ONNX"),
+        ("missing", "has no function missing"),
+    ],
+)
+def test_unusable_networks_are_refused(folder: Path, network: str, said: str) -> None:
+    refused(folder, said, network=f"{folder / 'nets.py'}:{network}")
 
 
 @pytest.mark.parametrize(

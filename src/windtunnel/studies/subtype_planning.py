@@ -31,7 +31,7 @@ from windtunnel.studies.protocols import Protocol, load_protocol
 from windtunnel.studies.subtype_split import SubtypeSplit, hold_out, split_subtypes
 from windtunnel.studies.subtype_study import SubtypeRecipe, SubtypeStudy
 from windtunnel.studies.subtype_training import MODULE, NETWORK, SubtypeModel, copy_features
-from windtunnel.train.export import check_exporter
+from windtunnel.train.export import check_exporter, check_exports
 from windtunnel.train.module_checks import check_fits, torch_device
 from windtunnel.train.networks import built, network_assets
 from windtunnel.train.settings import Settings
@@ -197,6 +197,7 @@ def _checked(kind: str, name: str, protocol: Protocol, split: SubtypeSplit, devi
     module = built(name, outputs, protocol.side_px, seed=0)
     check_fits(module.to(place), protocol.preprocess, outputs, place)
     check_layers(module, "last", outputs)
+    check_exports(module, protocol.preprocess)
     assets = network_assets(name)
     if kind == MODULE:
         assets["weights"] = _weights_digest(module, last_layer(module, outputs))
