@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 import click
@@ -55,7 +57,8 @@ def command(data: str, out: str, as_json: bool, as_csv: bool, console: Console, 
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    prepared = api.prepare_subtypes(data, out, SubtypeOptions(**options))
+    with redirect_stdout(sys.stderr):  # factories may print
+        prepared = api.prepare_subtypes(data, out, SubtypeOptions(**options))
     study, workers = prepared.study, prepared.workers
     split = study.split
     labels = dict.fromkeys(item.label for item in study.items)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +108,8 @@ class SubtypeTraining:
     def train(self, item: SubtypeModel, advance: Advance) -> ModelPredictions:
         """Train or continue a model, and evaluate it; counts epochs, and the evaluation as one."""
         try:
-            with torch_on_one_thread():
+            # Factories may print; standard output is for results.
+            with torch_on_one_thread(), redirect_stdout(sys.stderr):
                 return self._train(item, advance)
         except UserError as error:
             raise UserError(f"{item.description[0].upper()}{item.description[1:]} failed: {error}") from error
