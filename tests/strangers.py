@@ -53,6 +53,9 @@ EXAMPLES = {
     "layouts": Example("A dataset layout", "labels_json.py", "data/layouts"),
     "executors": Example("An executor", "threads.py", "engine/executors"),
     "networks": Example("A network", "pooled.py", "train/networks"),
+    "image-steps": Example("A training remedy", "vignette.py", "train/image_steps", 0),
+    "batch-steps": Example("A training remedy", "shuffle.py", "train/batch_steps", 1),
+    "losses": Example("A training remedy", "focal.py", "train/losses", 2),
     "sections": Example("A report section", "class_balance.py", "report/sections"),
 }
 

@@ -1,6 +1,6 @@
 """Writes the generated reference pages before Sphinx reads its sources.
 
-Suites, units, metrics, presets, model kinds, wrappers and dataset layouts come from
+Suites, units, metrics, presets, model kinds, wrappers, training remedies and dataset layouts come from
 `windtunnel list KIND --json`, the API page from `windtunnel.__all__`, and the package graph from the imports
 of the package itself.
 """
@@ -139,18 +139,36 @@ def forms_page(kind: str, title: str, lead: str) -> str:
 
 def wrappers_page() -> str:
     """Every wrapper with its parameters."""
-    parts = [
+    lead = (
         "# Wrappers\n\nChanges of images or scores at test time, written before a model: "
         "`clahe(clip=3)|model.onnx`. [Wrap a model](../../howto/wrappers.md) describes their use."
+    )
+    return "\n\n".join([lead, *called("wrappers", "##")]) + "\n"
+
+
+def remedies_page() -> str:
+    """Every image step, batch step and loss with its parameters."""
+    parts = [
+        "# Training remedies\n\nWhat `windtunnel.train.Remedies` accepts. "
+        "[Train a more robust model](../../howto/training-remedies.md) describes their use."
     ]
-    for row in listed("wrappers"):
+    titles = {"image-steps": "Image steps", "batch-steps": "Batch steps", "losses": "Losses"}
+    for kind, title in titles.items():
+        parts += [f"## {title}", *called(kind, "###")]
+    return "\n\n".join(parts) + "\n"
+
+
+def called(kind: str, heading: str) -> list[str]:
+    """A part of a page for each plug-in with parameters."""
+    parts = []
+    for row in listed(kind):
         facts = [
             ("written", f"`{row['written']}`"),
             *((f"`{name}`", about) for name, about in row["parameters"].items()),
             ("source", row["source"]),
         ]
-        parts.append(f"## {row['name']}\n\n{row['about']}\n\n{bullets(facts)}")
-    return "\n\n".join(parts) + "\n"
+        parts.append(f"{heading} {row['name']}\n\n{row['about']}\n\n{bullets(facts)}")
+    return parts
 
 
 def _sentence(text: str) -> str:
@@ -197,6 +215,7 @@ def write_pages(app: Sphinx) -> None:
             "[model file](../model-file.md) describes preprocessing.",
         ),
         "wrappers.md": wrappers_page(),
+        "training-remedies.md": remedies_page(),
         "layouts.md": forms_page(
             "layouts",
             "Dataset layouts",

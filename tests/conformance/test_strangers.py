@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -124,11 +125,16 @@ USES = {
 }  # fmt: skip
 
 
+# Examples of training remedies, by kind.
+REMEDIES = {"image-steps": "vignette", "batch-steps": "shuffle", "losses": "focal"}
+
+
 def test_every_kind_of_plug_in_has_an_example_and_is_listed() -> None:
     data = {"presets", "published", "natural-sets"}
-    assert {*USES, "networks"} == set(EXAMPLES) == set(api.KINDS) - data
+    assert {*USES, "networks", *REMEDIES} == set(EXAMPLES) == set(api.KINDS) - data
     own = {"task", "review kind"}  # not for users yet
-    kinds = {one.kind.replace(" ", "-") + "s" for one in _REGISTRIES.values() if one.kind not in own}
+    importlib.import_module("windtunnel.train")  # loads torch, so that `api` does not import it
+    kinds = {one.plural.replace(" ", "-") for one in _REGISTRIES.values() if one.kind not in own}
     assert kinds == set(EXAMPLES)
 
 
@@ -145,7 +151,7 @@ def test_no_shipped_plug_in_has_the_name_of_an_example() -> None:
     reserved = {name.replace("_", "-") for name in re.findall(r"`([\w-]+)`", checklist)}
     assert reserved >= {Path(example.file).stem.replace("_", "-") for example in EXAMPLES.values()}
     for registry in _REGISTRIES.values():
-        kind = registry.kind.replace(" ", "-") + "s"
+        kind = registry.plural.replace(" ", "-")
         if kind in EXAMPLES:
             assert Path(EXAMPLES[kind].file).stem.replace("_", "-") not in {
                 name.replace("_", "-") for name in registry.shipped()
@@ -194,6 +200,36 @@ def test_a_network_is_listed_and_trained_by_a_study(tmp_path: Path, windtunnel_c
     assert list(recipe["network"]["assets"]) == [file.name]
 
 
+@pytest.mark.parametrize(("kind", "name"), REMEDIES.items())
+def test_a_training_remedy_is_listed_and_used(
+    kind: str, name: str, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    file = write_example(kind, tmp_path)
+    listed = windtunnel_command("list", kind, "--json", "--include", file.name)
+    assert listed.returncode == 0, listed.stderr
+    row = {row["name"]: row for row in json.loads(listed.stdout)}[name]
+    assert row["about"] and row["written"].startswith(name)
+    field = {
+        "image-steps": f"images=('{name}',)",
+        "batch-steps": f"batch='{name}'",
+        "losses": f"loss='{name}'",
+    }
+    code = (
+        "import torch, windtunnel\n"
+        "from windtunnel.train import Geometry, Preprocess, Remedies, Settings, fit\n"
+        f"windtunnel.include('{file.name}')\n"
+        "module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10))\n"
+        "fit(module, 'demo', 'out', preprocess=Preprocess(Geometry(rule='exact', crop_px=32)),\n"
+        f"    settings=Settings(epochs=1, learning_rate=0.01), remedies=Remedies({field[kind]}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    remedies = json.loads((tmp_path / "out" / "training.json").read_text())["recipe"]["remedies"]
+    record = {"image-steps": remedies["images"][:1], "batch-steps": [remedies["batch"]],
+              "losses": [remedies["loss"]]}[kind][0]  # fmt: skip
+    assert record["name"] == name and len(record["assets"]) == 1
+
+
 def install(site: Path, package: str, kinds: Iterable[str]) -> None:
     """Put a package with examples of plug-ins and its entry points into a folder of installed packages."""
     (site / package).mkdir(parents=True)
@@ -203,9 +239,8 @@ def install(site: Path, package: str, kinds: Iterable[str]) -> None:
         file = write_example(kind, site / package)
         value = package if kind == "suites" else f"{package}.{file.stem}:{file.stem}"
         name = USES[kind].name.partition("@")[0] if kind == "suites" else file.stem
-        registered = (
-            name if kind in ("suites", "corruptions", "sequences", "metrics") else name.replace("_", "-")
-        )
+        underscores = ("suites", "corruptions", "sequences", "metrics", *REMEDIES)
+        registered = name if kind in underscores else name.replace("_", "-")
         lines += [f"[windtunnel.{kind.replace('-', '_')}]", f"{registered} = {value}"]
     meta = site / f"{package}-1.0.dist-info"
     meta.mkdir()
@@ -250,7 +285,8 @@ def test_a_plug_in_of_another_name_than_its_file_or_entry_point_is_refused(tmp_p
     code = (
         "from windtunnel import UserError, api\n"
         "from windtunnel.core.registry import _REGISTRIES\n"
-        "assert api.KINDS\n"  # imports every kind
+        "import windtunnel.train\n"
+        "assert api.KINDS\n"  # imports every other kind
         "for registry in _REGISTRIES.values():\n"
         "    if 'other' in registry:\n"
         "        try:\n"

@@ -104,6 +104,8 @@ if TYPE_CHECKING:
     from windtunnel.api.subtyping import PreparedSubtypes as PreparedSubtypes
     from windtunnel.api.subtyping import prepare_subtypes as prepare_subtypes
     from windtunnel.api.subtyping import subtypes as subtypes
+    from windtunnel.api.training_reports import open_trainings as open_trainings
+    from windtunnel.api.training_reports import write_training_page as write_training_page
     from windtunnel.api.units import Gallery as Gallery
     from windtunnel.api.units import GoldenDigest as GoldenDigest
     from windtunnel.api.units import WarmedUp as WarmedUp
@@ -145,6 +147,8 @@ if TYPE_CHECKING:
     from windtunnel.review.votes import JudgedItem as JudgedItem
     from windtunnel.sequences import SEQUENCE_PREFIX as SEQUENCE_PREFIX
     from windtunnel.stats.agreement import Agreement as Agreement
+    from windtunnel.store.training_folder import StoredTraining as StoredTraining
+    from windtunnel.store.training_folder import is_training as is_training
     from windtunnel.studies.stored_accuracies import is_study as is_study
     from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
 
@@ -223,6 +227,7 @@ _NAMES = {
     "windtunnel.api.scoring": ("score_predictions",),
     "windtunnel.api.studying": ("PreparedStudy", "overlap", "prepare_study"),
     "windtunnel.api.subtyping": ("PreparedSubtypes", "prepare_subtypes", "subtypes"),
+    "windtunnel.api.training_reports": ("open_trainings", "write_training_page"),
     "windtunnel.api.units": (
         "Gallery",
         "GoldenDigest",
@@ -261,6 +266,7 @@ _NAMES = {
     "windtunnel.review.votes": ("JudgedItem",),
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
     "windtunnel.stats.agreement": ("Agreement",),
+    "windtunnel.store.training_folder": ("StoredTraining", "is_training"),
     "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }
 

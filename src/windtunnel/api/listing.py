@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.calls import CalledPlugin
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.core.networks import REGISTRY as NETWORKS
@@ -144,17 +145,40 @@ def _model_kinds() -> list[dict[str, Any]]:
     ]
 
 
-def _wrappers() -> list[dict[str, Any]]:
+def _called(plugins: Sequence[CalledPlugin]) -> list[dict[str, Any]]:
+    """Plug-ins with parameters."""
     return [
         {
-            "name": wrapper.name,
-            "written": wrapper.written,
-            "about": wrapper.help,
-            "parameters": {parameter.name: parameter.help for parameter in wrapper.parameters},
-            "source": wrapper.source,
+            "name": plugin.name,
+            "written": plugin.written,
+            "about": plugin.help,
+            "parameters": {parameter.name: parameter.help for parameter in plugin.parameters},
+            "source": plugin.source,
         }
-        for wrapper in WRAPPERS.all()
+        for plugin in plugins
     ]
+
+
+def _wrappers() -> list[dict[str, Any]]:
+    return _called(WRAPPERS.all())
+
+
+def _image_steps() -> list[dict[str, Any]]:
+    from windtunnel.train.image_steps import REGISTRY  # loads torch
+
+    return _called(REGISTRY.all())
+
+
+def _batch_steps() -> list[dict[str, Any]]:
+    from windtunnel.train.batch_steps import REGISTRY  # loads torch
+
+    return _called(REGISTRY.all())
+
+
+def _losses() -> list[dict[str, Any]]:
+    from windtunnel.train.losses import REGISTRY  # loads torch
+
+    return _called(REGISTRY.all())
 
 
 def _layouts() -> list[dict[str, Any]]:
@@ -226,6 +250,9 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "sections": _sections,
     "executors": _executors,
     "networks": _networks,
+    "image-steps": _image_steps,
+    "batch-steps": _batch_steps,
+    "losses": _losses,
     "natural-sets": _natural_sets,
 }
 

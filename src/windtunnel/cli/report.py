@@ -1,4 +1,4 @@
-"""windtunnel report: write or print the report of one or more finished runs."""
+"""windtunnel report: write or print the report of finished runs, of a study, or of trainings."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.scores import Score
+from windtunnel.core.wording import listed
 from windtunnel.report.accuracy_drops import drops_csv
 from windtunnel.report.category_tables import CATEGORY_COLUMNS, category_rows
 from windtunnel.report.comparison import comparison_csv
@@ -24,6 +25,7 @@ from windtunnel.report.markdown import multi_run_markdown, run_markdown
 from windtunnel.report.multi_run import multi_run_document
 from windtunnel.report.overlap_study import study_document
 from windtunnel.report.tables import csv_text, run_document, scores_csv
+from windtunnel.report.training import trainings_csv, trainings_document
 from windtunnel.runs import Run, load_run
 
 SEVERAL_FILE = "windtunnel-report.html"
@@ -41,7 +43,11 @@ SEVERAL_FILE = "windtunnel-report.html"
     metavar="FOLDER|FILE.csv",
     help="Tables of public results (timm's results-*.csv), with which runs over natural sets are compared.",
 )
-@click.option("--out", metavar="FILE.html", help=f"The page of several runs; default: {SEVERAL_FILE} here.")
+@click.option(
+    "--out",
+    metavar="FILE.html",
+    help=f"The page of several runs or of trainings; default for several: {SEVERAL_FILE} here.",
+)
 @click.option(
     "--explain",
     metavar="MODEL",
@@ -69,11 +75,12 @@ def command(
     as_csv: bool,
     as_markdown: bool,
 ) -> None:
-    """Write the report of a finished RUN folder or overlap study, or one page of several runs.
+    """Write the report of a finished RUN folder, overlap study or training, or one page of several runs.
 
     One run: report.html, report.md, scores.json and scores.csv in its folder. Several runs of a suite: one
     page that compares them with the first. Runs of several suites: one page with the cost of every shift.
     A study: report.html in its folder, with what a benchmark should contain.
+    One or more trainings: their learning curves and recipes.
     The model is needed only for --explain.
 
     \b
@@ -82,6 +89,7 @@ def command(
       windtunnel report windtunnel-runs/new --explain resnet50.onnx
       windtunnel report windtunnel-runs/old windtunnel-runs/new --out both.html
       windtunnel report runs/net-imagenet-a runs/net-imagenet-c --public timm-results/
+      windtunnel report trainings/plain trainings/augmix --out curves.html
     """
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
@@ -99,6 +107,14 @@ def command(
                 "--markdown, which are for runs."
             )
         _study(runs[0], out, as_json, as_csv)
+        return
+    if any(api.is_training(folder) for folder in runs):
+        if baseline or public or explain or group or as_markdown:
+            raise UserError(
+                f"{listed(runs)}: trainings have no scores; leave out --baseline, --public, --explain, "
+                "--group and --markdown, which are for runs."
+            )
+        _trainings(runs, out, as_json, as_csv)
         return
     for folder in runs:
         api.refuse_unfinished(folder)
@@ -147,6 +163,17 @@ def _study(study: str, out: str | None, as_json: bool, as_csv: bool) -> None:
         click.echo(csv_text(CATEGORY_COLUMNS, category_rows(analysis)), nl=False)
     else:
         click.echo(str(api.write_study_page(analysis, study, page)))
+
+
+def _trainings(folders: Sequence[str], out: str | None, as_json: bool, as_csv: bool) -> None:
+    trainings = api.open_trainings(folders)
+    if as_json:
+        print_json(trainings_document(trainings))
+    elif as_csv:
+        click.echo(trainings_csv(trainings), nl=False)
+    else:
+        page = location_of(folders[0]) / "report.html" if len(folders) == 1 else location_of(SEVERAL_FILE)
+        click.echo(str(api.write_training_page(trainings, out or page)))
 
 
 def _several(several: api.Several, out: Location, as_json: bool, as_csv: bool, as_markdown: bool) -> None:

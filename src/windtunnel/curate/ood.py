@@ -217,6 +217,7 @@ class _Selection:
             {
                 "id": [row.id for row in self._rows],
                 "label": [row.label for row in self._rows],
+                "label_conflict": [row.reason for row in self._rows],
                 "stage": [stage for stage, _ in verdicts],
                 "reason": [reason for _, reason in verdicts],
                 **columns,

@@ -40,10 +40,11 @@ GROUPS = {
     "shortlist": "the shortlist",
     "random": "as many random candidates of all that were filtered, also of the shortlist",
     "plain_errors": "candidates whose centre crop every filter model misclassifies; contains the shortlist",
+    "other_errors": "the plain errors that are not in the shortlist",
 }
 FILTER_NOTE = "filter model"
 # The filter models misclassify all candidates of these groups.
-BY_CONSTRUCTION = ("shortlist", "plain_errors")
+BY_CONSTRUCTION = ("shortlist", "plain_errors", "other_errors")
 
 
 def measure_transfer(
@@ -106,7 +107,7 @@ def measure_transfer(
 
 
 def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str]]:
-    """The ids of the shortlist, of as many random candidates, and of the filter models' plain errors.
+    """The ids of the candidates of each group of `GROUPS`.
 
     Random candidates are those with the lowest keyed hashes of their ids, among all that were filtered.
     """
@@ -119,6 +120,7 @@ def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str
         "shortlist": sorted(shortlist),
         "random": sorted(id_ for _, id_ in hashed[: len(shortlist)]),
         "plain_errors": sorted(errors),
+        "other_errors": sorted(set(errors) - set(shortlist)),
     }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
 from windtunnel.core.errors import UserError, first_line
-from windtunnel.core.locations import Location
+from windtunnel.core.locations import Location, location_of
 from windtunnel.core.records import RecordError, read_record
 from windtunnel.core.training_records import TrainingRecipe
 from windtunnel.store.atomic_files import write_whole
@@ -49,6 +49,31 @@ class EpochRow:
 
 
 COLUMNS = tuple(field.name for field in fields(EpochRow))
+
+
+@dataclass(frozen=True)
+class StoredTraining:
+    """A training as its folder stores it, finished or not."""
+
+    folder: Location
+    recipe: TrainingRecipe
+    history: tuple[EpochRow, ...]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all epochs of the recipe are completed."""
+        return len(self.history) >= self.recipe.settings.epochs
+
+
+def is_training(path: str | Location) -> bool:
+    """Whether a path is the folder of a training."""
+    return RecipeFolder(location_of(path), TRAINING).recipe_path.is_file()
+
+
+def open_training(path: str | Location) -> StoredTraining:
+    """The training in a folder."""
+    folder = location_of(path)
+    return StoredTraining(folder, read_training(folder), tuple(read_history(folder)))
 
 
 def read_training(path: Location) -> TrainingRecipe:
