@@ -46,7 +46,7 @@ def test_accuracies_chance_and_drop() -> None:
     assert {row.subtype: row.accuracy for row in model.subtypes} == {
         "a": 1.0, "b": 0.5, "c": 0.5, "d": 0.25, "e": 0.0,
     }  # fmt: skip
-    assert "2 subtypes" in result.notes[0]
+    assert "Only 2 seen or unseen subtypes" in result.notes[0]
 
 
 def test_intervals_are_clustered_by_subtype() -> None:

@@ -72,8 +72,8 @@ def type_rows(model: ModelAccuracies) -> list[list[str]]:
             row.type,
             _percent(row.seen),
             _percent(row.unseen),
-            f"{row.seen.images:,} of {row.seen.subtypes}",
-            f"{row.unseen.images:,} of {row.unseen.subtypes}",
+            f"{row.seen.images:,} of {counted(row.seen.subtypes, 'subtype')}",
+            f"{row.unseen.images:,} of {counted(row.unseen.subtypes, 'subtype')}",
         ]
         for row in model.types
     ]
