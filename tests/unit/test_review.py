@@ -192,7 +192,7 @@ def test_an_item_that_nobody_judges_is_offered_to_others_after_its_lease(review:
     kept = codes(review, ann)
     assert len(kept) == 3
     window = review.window(review.task("choose"), bob, 0, 3)
-    assert not window.places
+    assert len(window.places) == 1  # one of the two that Ann would come to last
     assert "kept for other people" in window.reason
     review._database.write(lambda connection: connection.execute(update(tables.queue).values(until=1)))
     taken = codes(review, bob, 2)

@@ -137,6 +137,9 @@ def _held_out_note(
     if any(base.fingerprint == held_out.fingerprint for base in bases):
         return "a filter model was fine-tuned from it: not independent of the selection"
     for used in filters:
+        # Fingerprints of one file begin alike, whatever the preprocessing and the wrappers.
+        if used.fingerprint.split("-")[0] == held_out.fingerprint.split("-")[0]:
+            return "same file as a filter model, in other preprocessing or wrappers: not held out"
         if used.name == held_out.name:
             return "same name as a filter model: perhaps the same network, trained again or changed"
         if held_out.family and used.family == held_out.family:
