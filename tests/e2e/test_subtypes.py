@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +171,22 @@ def test_a_stopped_study_continues_with_the_same_result(study: Path, folder: Pat
     assert done.returncode == 0, done.stderr
     assert content(stopped) == content(study)
     assert module.stat().st_mtime_ns == kept
+
+
+def test_a_killed_study_continues_with_the_same_result(study: Path, folder: Path) -> None:
+    killed = folder / "killed"
+    command = [sys.executable, "-m", "windtunnel", *arguments("killed", "--workers", "1")]
+    process = subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list(killed.glob("models/network-*/last-layer/checkpoint.pt")):
+        assert process.poll() is None and time.monotonic() < deadline, "it ended before it could be killed"
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / "subtypes.json").exists()
+    done = forked_command(*arguments("killed", "--workers", "1"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert content(killed) == content(study)
 
 
 def test_processes_python_and_the_written_split_give_the_same_files(

@@ -154,7 +154,7 @@ def subtype_robustness(
     if few < FEW_SUBTYPES:
         notes = [
             *notes,
-            f"Only {few} seen or unseen subtypes: intervals are clustered by subtype, and wide for fewer than "
+            f"Only {few} seen or unseen subtypes: intervals are clustered by subtype, wide for fewer than "
             f"{FEW_SUBTYPES}.",
         ]
     return SubtypeRobustness(
