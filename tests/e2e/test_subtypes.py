@@ -20,6 +20,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.forked_commands import forked_command
+from windtunnel import api
 
 # The colour of each subtype. Warm ones are red and cool ones blue, except the impostor.
 COLOURS = {
@@ -224,7 +225,7 @@ def test_random_splits_are_seeded_and_halve_every_type(folder: Path, tmp_path: P
     table.write_text("".join(f"{line.rpartition(',')[0]}\n" for line in TABLE.splitlines()))
     splits = []
     for seed in range(4):
-        prepared = windtunnel.api.prepare_subtypes(
+        prepared = api.prepare_subtypes(
             folder / "colours",
             tmp_path / "study",
             windtunnel.SubtypeOptions(
@@ -240,7 +241,7 @@ def test_random_splits_are_seeded_and_halve_every_type(folder: Path, tmp_path: P
 
 def planned(folder: Path, tmp_path: Path, **options: object) -> dict[str, tuple[str, str]]:
     """Type and part of every subtype."""
-    prepared = windtunnel.api.prepare_subtypes(
+    prepared = api.prepare_subtypes(
         tmp_path / "images",
         tmp_path / "study",
         windtunnel.SubtypeOptions(
@@ -272,6 +273,19 @@ def test_wordnet_with_the_published_types(folder: Path, tmp_path: Path) -> None:
         "n02099601": ("dog", "seen"), "n02087122": ("dog", "unseen"),
         "n02123045": ("cat", "seen"), "n02123242": ("cat", "unseen"),
     }  # fmt: skip
+    (tmp_path / "seen.txt").write_text("n02087122\nn02123045\n")
+    listed = planned(
+        folder,
+        tmp_path,
+        hierarchy=tmp_path / "is_a.txt",
+        types=["imagenet-types"],
+        seen=tmp_path / "seen.txt",
+    )
+    assert listed["n02087122"] == ("dog", "seen") and listed["n02099601"] == ("dog", "unseen")
+    with pytest.raises(windtunnel.UserError, match="which is not a file; give imagenet-1k"):
+        planned(
+            folder, tmp_path, hierarchy=tmp_path / "is_a.txt", types=["imagenet-types"], seen="nothing.txt"
+        )
     (tmp_path / "tree.csv").write_text(
         "child,parent\nn02099601,dog\nn02087122,dog\nn02123045,cat\nn02123242,cat\ncat,animal\ndog,animal\n"
     )

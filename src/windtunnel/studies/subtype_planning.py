@@ -122,6 +122,11 @@ def _seen_classes(given: str | Path | None, classes: ClassTypes, dataset: Datase
         )
     if str(given) == IMAGENET_1K:
         return frozenset(imagenet_1k().classes)
+    if not Path(given).is_file():
+        raise UserError(
+            f"{option('seen')} is '{given}', which is not a file; give {IMAGENET_1K}, or a file with a class "
+            "in every line."
+        )
     space = dataset.label_space
     return {space.classes[index] for index in listed_classes(space, Path(given), dataset.location)}
 
