@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from windtunnel.models.torch import TorchPredictor
 from windtunnel.models.wrapping import wrap
 from windtunnel.store.training_folder import read_history
 from windtunnel.studies.condition_images import ConditionItem, stored_images
+from windtunnel.studies.model_names import model_name
 from windtunnel.studies.model_predictions import ModelPredictions
 from windtunnel.train.augmentation import Augmentation
 from windtunnel.train.loop import MODEL, fit
@@ -34,7 +34,6 @@ from windtunnel.train.training_sets import TrainingSource
 from windtunnel.train.views import training_side
 
 BATCH = 64
-NOT_IN_PATHS = re.compile(r"[^\w.=-]+")
 
 Predict = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
@@ -117,11 +116,6 @@ class WrappedItem:
     def name(self) -> str:
         """The name of its file."""
         return model_name(self.model, self.seed)
-
-
-def model_name(model: str, seed: int) -> str:
-    """The name of the folder and of the file of a model."""
-    return f"{NOT_IN_PATHS.sub('-', model).strip('-')}-seed{seed}"
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from windtunnel.studies.condition_images import (
     remove_damaged,
     stored_images,
 )
+from windtunnel.studies.model_names import MODELS, PREDICTIONS, TEST_IMAGES
 from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.model_training import (
     Evaluation,
@@ -41,7 +42,6 @@ from windtunnel.studies.study_data import StudyData
 
 # Libraries that determine the weights and predictions of models.
 LIBRARIES = ("windtunnel", "torch", "numpy", "opencv-python-headless", "onnxruntime")
-MODELS, PREDICTIONS, TEST_IMAGES = "models", "predictions", "test-images"
 
 
 @dataclass(frozen=True)
