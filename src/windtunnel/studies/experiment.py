@@ -287,5 +287,5 @@ def variant_facts(variant: Variant) -> VariantFacts:
         of=variant.of,
         remedies=tuple(texts),
         trained_on=variant.trained_on,
-        order=f"{variant.augmentation.copies} copies, {variant.settings.batch} images per step",
+        order=f"copies {variant.augmentation.copies}, batch {variant.settings.batch}",
     )
