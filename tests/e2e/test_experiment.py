@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 import windtunnel
 from tests.forked_commands import forked_command
+from windtunnel.core.registry import import_file
 from windtunnel.studies.model_predictions import read_predictions
 
 NETWORK = """
@@ -98,7 +100,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, digits: tuple[np.ndarray, n
         root / "digits.npz",
         train_images=images[:100], train_labels=classes[:100],
         test_images=images[100:160], test_labels=classes[100:160],
-        seven_images=images[100:120], seven_labels=classes[100:120] % 7,
+        more_images=images[160:200], more_labels=classes[160:200],
         twelve_images=images[100:120], twelve_labels=classes[100:120] + 2,
     )  # fmt: skip
     (root / "tiny.py").write_text(NETWORK)
@@ -309,6 +311,24 @@ grid = { clip = [2, 4] }
     assert "adversarial by parameter" in (folder / "grid" / "report.html").read_text()
 
 
+def test_training_continues_from_given_weights_on_several_sets(folder: Path) -> None:
+    module = import_file(folder / "tiny.py").tiny(10, 32)
+    torch.save(module.state_dict(), folder / "weights.pt")
+    text = HEAD.replace("seeds = 2", 'seeds = 1\nsubset = 30\nweights = "weights.pt"')
+    text = text.replace('"digits.npz#train"', '[["digits.npz#train", 0.5], ["digits.npz#more", 0.5]]')
+    text = text.replace("learning_rate = 0.05", "learning_rate = 1e-30").replace("epochs = 2", "epochs = 1")
+    (folder / "weights.toml").write_text(text)
+    done = forked_command("experiment", "weights.toml", "--out", "weights", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["images"] == 30
+    trained = folder / "weights" / "models" / "standard-seed0"
+    assert json.loads((trained / "training.json").read_text())["recipe"]["data"]["shares"] == [0.5, 0.5]
+    weights = torch.load(trained / "checkpoint.pt", weights_only=True)["module"]
+    for name, value in module.state_dict().items():
+        if "running" not in name and "tracked" not in name:
+            torch.testing.assert_close(weights[name], value)
+
+
 def test_a_loss_that_is_not_finite_is_a_result(folder: Path) -> None:
     text = (
         HEAD.replace("seeds = 2", "seeds = 1")
@@ -348,6 +368,7 @@ loss = "cross_entropy(smoothing=0.1)"
         ("epochs = 2", "epochs = 0", "epochs is 0"),
         ("epochs = 2", "seed = 2", "settings has a seed"),
         ("seeds = 2", "seeds = 0", "seeds is 0"),
+        ("seeds = 2", "subset = 1", "gives one test image"),
         ('suites = ["smoke"]', 'suites = ["smok"]', "Did you mean smoke?"),
         ('suites = ["smoke"]', 'suites = ["imagenet-p"]', "suites of corruptions"),
         ('suites = ["smoke"]', 'suites = ["systematic"]', "suites of corruptions"),
@@ -368,7 +389,10 @@ loss = "cross_entropy(smoothing=0.1)"
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "adversarial(epsilon=-1)"', "epsilon is '-1'"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "jensen_shannon"', "no random step"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'batch = "moex(layer=none)"', "Variant noise: "),
-        ('images = ["gaussian_noise(sigma=0.3)"]', 'corruptions = ["fogg:3"]\ncorrupted_copies = 1', "Did you mean fog?"),
+        (
+            'images = ["gaussian_noise(sigma=0.3)"]', 'corruptions = ["fogg:3"]\ncorrupted_copies = 1',
+            "Did you mean fog?",
+        ),
         ('images = ["gaussian_noise(sigma=0.3)"]', "grid = { a = [1, 2] }", "which no text contains"),
         ('images = ["gaussian_noise(sigma=0.3)"]', "learning_rate = 1", "settings = { learning_rate"),
         ('from = "standard"', 'from = "standrd"', "Did you mean standard?"),

@@ -150,12 +150,14 @@ class Choice(Record, frozen=True):
         best: the variant with the lowest mean error.
         errors: the mean error of every variant.
         not_worse: variants whose 95 % interval of the difference to the best includes 0.
+        seen: the suite's corruptions that the best was trained on.
     """
 
     suite: str
     best: str
     errors: dict[str, float]
     not_worse: tuple[str, ...]
+    seen: tuple[str, ...] = ()
 
 
 class ExperimentResults(Record, frozen=True):
@@ -377,7 +379,9 @@ def _choice(suite: SuiteConditions, finished: Mapping[str, Tested], judge: _Judg
         for name, one in finished.items()
         if name != best and judge.compared(one, finished[best], conditions).low <= 0
     )
-    return Choice(suite.name, best, errors, not_worse)
+    units = tuple(dict.fromkeys(suite.units.values()))
+    seen = seen_in_training(finished[best].facts.trained_on, units)
+    return Choice(suite.name, best, errors, not_worse, seen)
 
 
 def _notes(baseline: str, tested: Sequence[Tested], seeds: int) -> Iterator[str]:

@@ -149,9 +149,10 @@ def choice_text(results: ExperimentResults) -> str:
         if choice.not_worse
         else "clearly better than all others"
     )
+    seen = f" It was trained on {listed(choice.seen)}, which that suite contains." if choice.seen else ""
     return (
         f"{choice.best}, mean error {100 * choice.errors[choice.best]:.1f} % on {choice.suite}; {near}. Its "
-        "scores on the reported suites were not used for this choice."
+        f"scores on the reported suites were not used for this choice.{seen}"
     )
 
 

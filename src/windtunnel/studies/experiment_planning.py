@@ -66,11 +66,6 @@ def plan_experiment(
         _check_images(variant, preprocess, side_px)
     _refuse_same_folders(content)
     data = open_study_data(content.train, content.test, folder, ways, subset=content.subset)
-    if data.test.precomputed:
-        raise UserError(
-            f"{data.test.location} contains corrupted images already; give clean test images, which the "
-            "experiment corrupts."
-        )
     conditions = _Conditions(data, preprocess)
     tested_suites = [conditions.add(suite) for suite in suites]
     chosen = conditions.add(choosing) if choosing else None

@@ -87,11 +87,18 @@ def open_study_data(
     for dataset in (*sets, test_data):
         if is_inside(folder, dataset.location):
             raise UserError(f"{folder} is inside {dataset.location}; give a folder outside the images.")
+    if test_data.precomputed:
+        raise UserError(
+            f"{test_data.location} contains corrupted images already; give clean test images, which the "
+            "study corrupts itself."
+        )
     train_images, train_notes = _readable(train_data, labelled(train_data), ways)
     chosen = labelled(test_data)
     if subset:
         chosen = sorted(test_data.subset(chosen, subset, 0), key=lambda sample: sample.id)
     images, test_notes = _readable(test_data, chosen, ways)
+    if len(images) < 2:
+        raise UserError(f"{test_data.location} gives one test image; give two or more, or a larger subset.")
     labels = _as_outputs(train_data, test_data, images)
     shared_note = _refuse_shared(train_data, test_data, train_images, images, shared_limit)
     return StudyData(
