@@ -22,15 +22,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.many_connections import resident_mb
 from tests.review_load import TASK, Server, ask, make_load_project, serving
-
-
-def resident_mb(process: int) -> float:
-    """The resident memory of a process in MB."""
-    (line,) = (
-        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS")
-    )
-    return int(line.split()[1]) / 1000
 
 
 def main() -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.review_load import ask
+from tests.served_apps import served as served_app
 from windtunnel import api
 from windtunnel.web.review_app import review_app
-from windtunnel.web.server import LOOPBACK_NAMES, http_server, listen
+from windtunnel.web.server import LOOPBACK_NAMES
 
 
 class RunningReview:
@@ -53,13 +52,5 @@ class RunningReview:
 @contextmanager
 def served(folder: Path, secrets: dict[str, str]) -> Iterator[RunningReview]:
     """Serve a review in a thread."""
-    opened = listen("127.0.0.1", 0)
-    with api.open_review(folder) as review:
-        server = http_server(review_app(review, LOOPBACK_NAMES))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield RunningReview(folder, opened.getsockname()[1], secrets)
-        server.should_exit = True
-        thread.join(30)
+    with api.open_review(folder) as review, served_app(review_app(review, LOOPBACK_NAMES)) as port:
+        yield RunningReview(folder, port, secrets)

@@ -76,6 +76,17 @@ def test_a_table_a_folder_and_a_matrix_give_the_same_categories(table: Path, tmp
         assert of_matrix.stability is None
 
 
+def test_the_page_of_a_matrix_alone_has_no_map_of_replicates(
+    table: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    matrix = tmp_path / "overlap.csv"
+    matrix.write_text(windtunnel.find_categories(table, replicates=0).matrix.to_csv())
+    done = windtunnel_command("categories", matrix, "--report", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert 'id="overlaps"' in page and 'id="together"' not in page
+
+
 def test_the_predictions_of_a_study_are_used_and_missing_ones_are_not(tmp_path: Path) -> None:
     """Images are drawn for all models together only if the study's predictions are complete."""
     generator = np.random.default_rng(0)

@@ -501,6 +501,7 @@ def test_duplicates_of_batches_do_not_depend_on_the_order_of_commands(
     assert kept.reason == f"label conflict: also given as '{other}'"
     shown = windtunnel_command("curate", "status", tmp_path / "p")
     assert "1 image given with several labels" in shown.stdout
+    assert kept.reason in windtunnel_command("curate", "show", tmp_path / "p", kept.id).stdout
     for source, left in ((first, "fox"), (second, "cat")):
         api.collect_candidates(first, tmp_path / "p")
         api.collect_candidates(second, tmp_path / "p")

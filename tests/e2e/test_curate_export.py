@@ -32,6 +32,7 @@ from windtunnel.core.curation_records import (
     OodSummary,
     RulesRecord,
 )
+from windtunnel.core.errors import UserError
 from windtunnel.curate.filter_models import FilterModel, load_source
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
@@ -236,6 +237,9 @@ def test_reviewed_and_unreviewed_versions_come_from_one_project(
     file = verdicts(project, tmp_path / "verdicts.csv", votes)
     done = windtunnel_command("curate", "export", project, "--out", "reviewed", "--reviewed", file)
     assert done.returncode == 0, done.stderr
+    assert "1 candidate with verdicts not in the shortlist, left out" in done.stdout
+    sheet = (tmp_path / "reviewed" / "datasheet.html").read_text()
+    assert "{'" not in sheet and "()" not in re.sub(r"<(script|style).*?</\1>", "", sheet, flags=re.DOTALL)
     table = pq.read_table(tmp_path / "reviewed" / "manifest.parquet").to_pylist()
     outcomes = {row["row"]: row["outcome"] for row in table}
     assert [row for row, outcome in outcomes.items() if outcome == "exported"] == [1, 3, 5]
@@ -405,6 +409,23 @@ def test_a_set_declared_by_hand_is_found(tmp_path: Path, model: str) -> None:
     assert {score.condition: score.value for score in run.scores(["top1_error"])} == {"mine": 0.5}
 
 
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [((WNIDS[0],), f"the folder '{WNIDS[1]}', not among"), ((*WNIDS, "n1"), "the class 'n1'")],
+)
+def test_declared_wordnet_ids_are_those_of_the_folders(
+    tmp_path: Path, model: str, classes: tuple[str, ...], message: str
+) -> None:
+    for label in (0, 1):
+        put(tmp_path / "mine" / WNIDS[label] / "a.png", 1, shade=label)
+    (tmp_path / "mine" / "windtunnel.toml").write_text(
+        '[natural_set]\nname = "mine"\nextends = "natural"\ntitle = "My set"\nmasked = true\n'
+        f"classes = {json.dumps(classes)}\n"
+    )
+    with pytest.raises(UserError, match=message):
+        windtunnel.run(model, tmp_path / "mine", out=tmp_path / "run")
+
+
 def test_own_sets_are_listed_with_the_published_ones(
     tmp_path: Path, windtunnel_command: Command, project: Path
 ) -> None:
@@ -466,6 +487,7 @@ def test_bad_exports_are_refused_before_any_work(
     (tmp_path / "word.csv").write_text(f"id,verdict\n{some_id},maybe\n")
     (tmp_path / "none.csv").write_text(f"id,verdict\n{some_id},reject\n")
     (tmp_path / "columns.csv").write_text(f"image,verdict\n{some_id},accept\n")
+    (tmp_path / "unnamed.csv").write_text(f"id,verdict\n{some_id},accept\n{some_id},reject\n")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
     for arguments, message in (
@@ -473,7 +495,9 @@ def test_bad_exports_are_refused_before_any_work(
         ((project, "--out", "set", "--step", "hrad"), "Did you mean hard?"),
         ((project, "--out", "set", "--reviewed", "bad.csv"), "no stored candidate"),
         ((project, "--out", "set", "--reviewed", "word.csv"), "the verdict 'maybe'"),
-        ((project, "--out", "set", "--reviewed", "none.csv"), "No candidate"),
+        ((project, "--out", "set", "--reviewed", "none.csv"), "is left for the set (not_reviewed 9"),
+        ((project, "--out", "set", "--reviewed", "unnamed.csv"), "line 3 is a further verdict"),
+        ((project, "--out", "set", "--role", "out"), "windtunnel curate ood selects out-of-distribution"),
         ((project, "--out", "set", "--reviewed", "columns.csv"), "has the columns image, verdict;"),
         ((project, "--out", "set", "--name", "Bad Name"), "--name"),
         ((project, "--out", "other"), "contains other files"),

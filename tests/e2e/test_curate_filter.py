@@ -218,7 +218,9 @@ def test_steps_print_csv_and_log_json(project: Path, tmp_path: Path, windtunnel_
     transfer = "curate", "transfer", str(project), "--held-out", str(shifted(tmp_path)), "--workers", "1"
     accuracies = list(csv.DictReader(io.StringIO(windtunnel_command(*transfer, "--csv").stdout)))
     assert {(row["model"], row["group"]) for row in accuracies} == {
-        (name, group) for name in ("held-out", "filter") for group in ("shortlist", "random", "plain_errors")
+        (name, group)
+        for name in ("held-out", "filter")
+        for group in ("shortlist", "random", "plain_errors", "other_errors")
     }
     table = windtunnel_command(*transfer, "--json")
     assert json.loads(table.stdout)["summary"]["accuracies"][0]["n"] == int(accuracies[0]["n"])
@@ -261,7 +263,7 @@ def shifted(folder: Path) -> Path:
     return path
 
 
-def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_path: Path) -> None:
+def test_transfer_measures_held_out_models_on_the_shortlist_and_others(project: Path, tmp_path: Path) -> None:
     api.filter_hard(project, [model(tmp_path)])
     rows = audit(project)
     with pytest.raises(UserError, match="is a filter model"):
@@ -272,6 +274,7 @@ def test_transfer_measures_held_out_models_on_three_groups(project: Path, tmp_pa
     errors = sum(row["model1_predicted"][4] != row["label"] for row in rows.values())
     assert results["held-out", "shortlist"].n == results["held-out", "random"].n == shortlist
     assert results["held-out", "plain_errors"].n == errors
+    assert results["held-out", "other_errors"].n == errors - shortlist
     assert results["filter", "shortlist"].correct == results["filter", "plain_errors"].correct == 0
     assert "filter model" in results["filter", "random"].note
     assert not results["held-out", "shortlist"].note

@@ -16,6 +16,7 @@ from tests.e2e.test_curate_filter import CLASSES, TOML, audit
 from tests.onnx_models import write_colour_model
 from windtunnel import UserError, api
 from windtunnel.curate import ood
+from windtunnel.curate.project import Project
 
 # An extract of WordNet's nouns: parent and child. A dog is a canine and a domestic animal.
 IS_A = """
@@ -190,6 +191,24 @@ def test_names_of_another_kind_are_refused_or_named(tmp_path: Path) -> None:
         warnings = "\n".join(api.select_ood(project, [file]).summary.warnings)
     assert "2 classes of candidates ('n02083346', 'n02084071')" in warnings
     assert "No candidate has a class of the filter models" in warnings
+
+
+def test_a_hierarchy_may_have_the_names_of_wordnet_ids(tmp_path: Path) -> None:
+    project, file = made_project(tmp_path, ["fish", "mug"], ["n01443537", "n01440764"], each=1)
+    (tmp_path / "classes.csv").write_text("child,parent\ngoldfish,fish\n")
+    related = api.select_ood(project, [file], hierarchy=tmp_path / "classes.csv").summary.related_classes
+    assert [(row.name, row.relation, row.known) for row in related] == [("fish", "above", "n01443537")]
+
+
+def test_filter_models_know_classes_by_the_names_of_wordnet_ids(tmp_path: Path) -> None:
+    project, file = made_project(tmp_path, ["Goldfish", "tench"], ["n01443537", "n01440764"], each=2)
+    api.filter_hard(project, [file])
+    assert {
+        row["id"] for row in Project(project).audit_table("hard").to_pylist() if row["model1_predicted"]
+    } == {row.id for row in Project(project).stored_candidates()}
+    project, file = made_project(tmp_path / "other", ["Goldfish", "mug"], ["n01443537", "n01440764"], each=2)
+    with pytest.raises(UserError, match="2 of the data's 2 classes"):
+        api.filter_hard(project, [file])
 
 
 def test_names_are_found_in_the_hierarchy_in_other_letters(tmp_path: Path) -> None:

@@ -339,6 +339,29 @@ def test_an_export_is_read_back_and_scored_by_pm_k(
     assert scores_of(tmp_path, windtunnel_command, "set") == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"judged_labels": "other"}, "judges the label 'other', but the frame has '"),
+        ({"reviewer": ""}, "is a further verdict on the same item without a reviewer"),
+    ],
+)
+def test_verdicts_on_other_labels_or_of_nobody_are_refused(
+    tmp_path: Path,
+    windtunnel_command: Command,
+    exported: tuple[dict[str, np.ndarray], dict[str, int]],
+    change: dict[str, str],
+    message: str,
+) -> None:
+    frame = frames_of(tmp_path / "p")[0]
+    row = {"set": frame["set"], "frame": frame["index"], "verdict": "accept", "reviewer": "ann", **change}
+    table(tmp_path / "verdicts.csv", row, row)
+    export = "curate", "export", "p", "--step", "video", "--out", "reviewed", "--reviewed", "verdicts.csv"
+    done = windtunnel_command(*export)
+    assert done.returncode == 2 and message in done.stderr
+    assert not (tmp_path / "reviewed").exists()
+
+
 def test_a_reviewed_export_has_only_what_most_reviewers_accept(
     tmp_path: Path,
     windtunnel_command: Command,
@@ -399,7 +422,7 @@ def test_a_reviewed_export_has_only_what_most_reviewers_accept(
         "ann: accept; ben: unsure"
     }
     assert {row["review_notes"] for row in manifest} == {"", "ben: blurred"}
-    assert {row["verdict"] for row in manifest if row["outcome"] == "rejected"} == {"rejected"}
+    assert {row["verdict"] for row in manifest if row["outcome"] == "no_majority"} == {"no_majority"}
     assert {row["verdict"] for row in manifest if row["outcome"] == "not_reviewed"} == {""}
     # Both versions list the same candidates, and give classes the same numbers.
     decided = ("outcome", "file", "label_status", "verdict", "votes", "review_notes")

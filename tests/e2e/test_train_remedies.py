@@ -17,10 +17,13 @@ import torch
 
 import windtunnel
 from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.train import (
     Augmentation,
     Geometry,
+    Mix,
     Preprocess,
     Remedies,
     Settings,
@@ -28,6 +31,8 @@ from windtunnel.train import (
     fit,
     split_by_video,
 )
+from windtunnel.train.training_sets import epoch_samples, open_training_data
+from windtunnel.train.views import batches, labelled
 
 PREPROCESS = Preprocess(Geometry(rule="exact", crop_px=32), Tensor(mean=(0.5,) * 3, std=(0.25,) * 3))
 QUICK = Settings(epochs=2, batch=32, learning_rate=0.05, area=(0.7, 1.0), mirror=False)
@@ -113,6 +118,27 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path) -> None:
     assert_same_weights(tmp_path / "whole", tmp_path / "part")
 
 
+def test_views_of_a_loss_have_the_same_crop_and_random_steps_of_their_own() -> None:
+    dataset = windtunnel.open_dataset("demo")
+
+    def first_batch(texts: tuple[str, ...], versions: int = 0) -> np.ndarray:
+        calls = Remedies(images=texts).image_calls()
+        made = batches(
+            dataset, labelled(dataset)[:16], PREPROCESS.geometry, seed=0, epoch=0, size=8, mix=Mix(),
+            area=(0.3, 1.0), mirror=True, image_steps=calls, versions=versions,
+        )  # fmt: skip
+        return next(made)[0]
+
+    plain, equalised = first_batch(()), first_batch(("clahe",))
+    images, one, two = np.split(first_batch(("cutout(fill=7)", "clahe"), versions=2), 3)
+    assert np.array_equal(images, equalised)  # without the random step
+    images, one, two = np.split(first_batch(("clahe", "cutout(fill=7)"), versions=2), 3)
+    for view in (one, two):
+        covered = (view == 7).all(axis=-1)
+        assert np.array_equal(view[~covered], equalised[~covered]) and not np.array_equal(view, equalised)
+    assert not np.array_equal(one, two) and not np.array_equal(plain, equalised)
+
+
 def test_remedies_are_part_of_the_recipe(tmp_path: Path) -> None:
     trained(tmp_path, REMEDIES[0])
     recipe = json.loads((tmp_path / "training.json").read_text())["recipe"]["remedies"]
@@ -186,6 +212,36 @@ def test_the_model_declares_what_it_was_trained_on_and_with(tmp_path: Path) -> N
     assert "scores under gaussian_noise, fog are no evidence of robustness" in page
     assert "other corruptions of the family noise: shot_noise" in page
     assert "trained with it" in page and "test time only" not in page
+
+
+def test_a_checkpoint_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    """It has neither remedies nor more about an epoch than its loss."""
+    whole = trained(tmp_path / "whole", Remedies())
+    one_epoch = tmp_path / "part"
+
+    def stop(_epoch: int, _loss: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(one_epoch, Remedies(), advance=stop)
+    stored = checkpoint(one_epoch)
+    del stored["epochs"]
+    torch.save(stored, one_epoch / "checkpoint.pt")
+    assert trained(one_epoch, Remedies()).losses == whole.losses
+    assert_same_weights(tmp_path / "whole", one_epoch)
+    rows = (one_epoch / "history.csv").read_text().splitlines()
+    assert rows[1].endswith(",,,") and not rows[2].endswith(",,")
+
+
+def test_a_worker_returns_the_averaged_weights(tmp_path: Path) -> None:
+    here, there = network(), network()
+    for module, out, executor in ((here, "here", None), (there, "there", "processes")):
+        fit(
+            module, [("demo", 1.0)], tmp_path / out, preprocess=PREPROCESS, settings=QUICK,
+            remedies=Remedies(images=("cutout",), ema=0.5), device="cpu", executor=executor,
+        )  # fmt: skip
+    for name, value in here.state_dict().items():
+        assert torch.allclose(value, there.state_dict()[name], atol=1e-4), name
 
 
 class Exploding(torch.nn.Module):
@@ -298,6 +354,20 @@ def test_what_does_not_fit_is_refused_before_training(
     assert "\n" not in str(told.value) and not (tmp_path / "t").exists()
 
 
+def test_a_module_that_cannot_be_copied_is_refused_if_a_copy_is_needed(tmp_path: Path) -> None:
+    class Single(torch.nn.Linear):
+        def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+            raise TypeError("there is only one")
+
+    module = torch.nn.Sequential(torch.nn.Flatten(), Single(3072, 10))
+    for remedies in (Remedies(ema=0.9), Remedies(loss="distillation")):
+        with pytest.raises(
+            UserError, match=r"cannot be copied \(there is only one\), which averaged weights"
+        ):
+            fit(module, "demo", tmp_path / "t", preprocess=PREPROCESS, remedies=remedies)
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_module_without_a_last_layer_is_refused(tmp_path: Path) -> None:
     class Folded(torch.nn.Module):
         def __init__(self) -> None:
@@ -351,8 +421,6 @@ def test_several_sets_are_mixed_by_their_shares(tmp_path: Path) -> None:
 
 
 def test_another_epoch_samples_other_images(tmp_path: Path) -> None:
-    from windtunnel.train.training_sets import epoch_samples, open_training_data
-
     dark, bright = arrays(tmp_path / "dark.npz", 10, 80), arrays(tmp_path / "bright.npz", 240, 50)
     samples = open_training_data([(dark, 0.8), (bright, 0.2)]).samples()
     drawn = [
@@ -370,18 +438,29 @@ def test_sets_of_other_classes_are_refused(tmp_path: Path) -> None:
         fit(network(), [(two, 1), (three, 1)], tmp_path / "t", preprocess=PREPROCESS)
 
 
-def test_classes_in_another_order_keep_their_names(tmp_path: Path) -> None:
-    from PIL import Image
+class Animals:
+    """One image of each class, with classes in a given order."""
 
-    from windtunnel.train.training_sets import open_training_data
+    name = location = "animals"
+    portable = False
 
-    for folder, names in (("one", ("cat", "dog")), ("two", ("dog", "cat"))):
-        for name in names:
-            (tmp_path / folder / name).mkdir(parents=True)
-            Image.new("RGB", (32, 32)).save(tmp_path / folder / name / "a.png")
-    both = open_training_data([(tmp_path / "one", 1), (tmp_path / "two", 1)])
+    def __init__(self, *classes: str) -> None:
+        self.label_space = LabelSpace("names", classes, "as given")
+
+    def samples(self) -> list[Sample]:
+        return [Sample(name, (label,)) for label, name in enumerate(self.label_space.classes)]
+
+    def read(self, sample: Sample) -> np.ndarray:
+        return np.full((32, 32, 3), ord(sample.id[0]), np.uint8)
+
+
+def test_classes_in_another_order_keep_their_names() -> None:
+    both = open_training_data([(Animals("cat", "dog"), 1), (Animals("dog", "cat"), 1)])
     names = {sample.id: both.label_space.classes[sample.labels[0]] for sample in both.samples()}
-    assert names == {f"{number}/{name}/a.png": name for number in (0, 1) for name in ("cat", "dog")}
+    assert names == {"0/cat": "cat", "0/dog": "dog", "1/cat": "cat", "1/dog": "dog"}
+    assert {sample.id: int(np.asarray(both.read(sample))[0, 0, 0]) for sample in both.samples()} == {
+        id_: ord(name[0]) for id_, name in names.items()
+    }
 
 
 def video_table(folder: Path, videos: int = 10) -> Path:

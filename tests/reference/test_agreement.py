@@ -6,6 +6,7 @@ Reference values were computed with statsmodels 0.15.0 and krippendorff 0.9.0.
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -136,3 +137,21 @@ def test_intervals_without_variation_are_not_defined() -> None:
         assert math.isnan(single.low)
         assert math.isfinite(single.value)
     assert math.isnan(cohen_kappa(list("aabb"), list("aabb")).low)
+
+
+def test_very_many_categories_are_counted_where_they_occur() -> None:
+    # 4000 items: on half of them both name the same class, each of which occurs twice; else all differ.
+    # P = 1/2, Pe = (2000 * 2^2 + 4000 * 1^2) / 8000^2; Do = 1/2, De = (8000^2 - 12000) / (8000 * 7999).
+    first = [f"class {item}" for item in range(4000)]
+    second = [name if item < 2000 else f"other {item}" for item, name in enumerate(first)]
+    tracemalloc.start()
+    counts = count_table([{1: one, 2: other} for one, other in zip(first, second, strict=True)])
+    kappa, alpha, cohen = fleiss_kappa(counts), krippendorff_alpha(counts), cohen_kappa(first, second)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    chance = 12_000 / 8000**2
+    assert kappa.value == pytest.approx((0.5 - chance) / (1 - chance), abs=1e-12)
+    assert alpha.value == pytest.approx(1 - 0.5 * 8000 * 7999 / (8000**2 - 12_000), abs=1e-12)
+    assert cohen.value == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
+    assert percent_agreement(counts).value == 0.5
+    assert peak < 4000 * 6000 * 8  # a table of all items and categories alone has as many bytes

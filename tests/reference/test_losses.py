@@ -288,8 +288,23 @@ def test_the_key_of_the_step_decides_all_draws(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ALL)
+def test_modules_of_half_precision_get_inputs_of_half_precision(text: str) -> None:
+    module, teacher = Recorded(linear().half()), linear(1).half()
+    step = step_of(module, views=True, teacher=teacher)
+    views = tuple(view.half() for view in step.views)
+    loss, _ = value(text, replace(step, inputs=step.inputs.half(), views=views))
+    assert np.isfinite(loss)
+    assert {each.dtype for each in module.received} == {torch.float16}
+
+
+@pytest.mark.parametrize("text", ALL)
 def test_soft_targets_of_one_class_give_the_loss_of_labels(text: str) -> None:
     step = step_of(linear(), views=True, teacher=linear(1))
     soft = replace(step, labels=None, generator=torch.Generator().manual_seed(0))
     hard = replace(step, generator=torch.Generator().manual_seed(0))
     assert value(text, soft)[0] == pytest.approx(value(text, hard)[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", REGISTRY.shipped())
+def test_a_loss_as_it_is_listed_has_its_defaults(name: str) -> None:
+    assert parse_call(REGISTRY.get(name).written, REGISTRY) == parse_call(name, REGISTRY)

@@ -192,7 +192,7 @@ def test_an_item_that_nobody_judges_is_offered_to_others_after_its_lease(review:
     kept = codes(review, ann)
     assert len(kept) == 3
     window = review.window(review.task("choose"), bob, 0, 3)
-    assert not window.places
+    assert len(window.places) == 1  # one of the two that Ann would come to last
     assert "kept for other people" in window.reason
     review._database.write(lambda connection: connection.execute(update(tables.queue).values(until=1)))
     taken = codes(review, bob, 2)
@@ -227,7 +227,7 @@ def test_hidden_checks_look_like_work_and_are_counted_apart(review: Review) -> N
         judge(review, ann, places[number].item.code, ACCEPT if number < 10 else REJECT)
     (found,) = review.progress(review.task("choose")).people
     assert (found.judged, found.checks, found.checks_correct) == (0, len(where), 1)
-    assert review.judged(review.task("choose"), ann) == 0
+    assert review.judged(review.task("choose"), ann) == len(where)  # a count without them would reveal them
     assert outcomes(review)["open"] == 40
 
 

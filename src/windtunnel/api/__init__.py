@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from windtunnel.api.reviewing import import_review_votes as import_review_votes
     from windtunnel.api.reviewing import open_review as open_review
     from windtunnel.api.reviewing import png_of_image as png_of_image
+    from windtunnel.api.reviewing import rebuild_review as rebuild_review
     from windtunnel.api.reviewing import review_progress as review_progress
     from windtunnel.api.running import PreparedRuns as PreparedRuns
     from windtunnel.api.running import check_free as check_free
@@ -222,6 +223,7 @@ _NAMES = {
         "import_review_votes",
         "open_review",
         "png_of_image",
+        "rebuild_review",
         "review_progress",
     ),
     "windtunnel.api.running": (

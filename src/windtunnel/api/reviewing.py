@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from windtunnel.review.export import ReviewExport
     from windtunnel.review.import_votes import ImportedVotes
     from windtunnel.review.progress import TaskProgress
+    from windtunnel.review.rebuild import Rebuilt
     from windtunnel.review.review import Review
     from windtunnel.review.tasks import Task
 
@@ -134,7 +135,12 @@ def export_review(
 
 
 def import_review_votes(
-    project: str | Path, task: str, votes: str | Path, *, database: str | None = None
+    project: str | Path,
+    task: str,
+    votes: str | Path,
+    *,
+    database: str | None = None,
+    progress: Progress = silent,
 ) -> ImportedVotes:
     """Add earlier votes to a task: each becomes an event of a person of that name.
 
@@ -142,13 +148,28 @@ def import_review_votes(
         project: the project's folder.
         task: the task.
         votes: a CSV file with the columns id (or set and frame), verdict, and optionally reviewer and note;
-            or `votes.csv` of an export.
+            or `votes.csv` of an export. All rows are checked before the first is stored.
         database: URL of a PostgreSQL database; None for SQLite in the project.
+        progress: counts rows.
     """
     with open_review(project, database) as review:
         from windtunnel.review.verdict_tables import read_rows
 
-        return review.import_votes(review.task(task), read_rows(votes))
+        return review.import_votes(review.task(task), read_rows(votes), progress)
+
+
+def rebuild_review(
+    project: str | Path, *, database: str | None = None, progress: Progress = silent
+) -> Rebuilt:
+    """Compute everything that a review derives from its events again; returns what was corrected.
+
+    Args:
+        project: the project's folder.
+        database: URL of a PostgreSQL database; None for SQLite in the project.
+        progress: counts items.
+    """
+    with open_review(project, database) as review:
+        return review.rebuild(progress)
 
 
 def png_of_image(content: bytes) -> bytes:

@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def serving_options(port: int) -> Callable[[Command], Command]:
-    """The options of a server: host, port, expose, names and https."""
+    """The options of a server: host, port, expose, names, https and trusted proxies."""
     options = (
         click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on."),
         click.option(
@@ -32,6 +32,14 @@ def serving_options(port: int) -> Callable[[Command], Command]:
         ),
         click.option(
             "--https", is_flag=True, help="A proxy in front speaks HTTPS: cookies are sent over HTTPS only."
+        ),
+        click.option(
+            "--trusted-proxy",
+            "trusted_proxy",
+            multiple=True,
+            metavar="ADDRESS",
+            help="Address or network of a proxy in front. The audit log and limits then use the address of "
+            "its client, from the header X-Forwarded-For; may be repeated.",
         ),
     )
 

@@ -155,10 +155,10 @@ def call_text(name: str, settings: Settings) -> str:
 
 
 def written_value(value: Value) -> str:
-    """A value as text, short if that is exact."""
+    """A value as text, short if that is exact: `0.5`, `4/255`."""
     if isinstance(value, float):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
+        exact = (f"{value:g}", f"{value * 255:.0f}/255")
+        return next((text for text in exact if _number(text) == value), repr(value))
     return str(value)
 
 

@@ -46,7 +46,10 @@ def candidate_audit(project: Project, id_: str) -> list[tuple[str, str]]:
     lines = [
         ("candidate", candidate.id),
         ("image", f"{candidate.file}   {candidate.width}x{candidate.height} pixels"),
-        ("label", f"{candidate.label or 'none'}   {candidate.label_status}"),
+        (
+            "label",
+            "   ".join(filter(None, (candidate.label or "none", candidate.label_status, candidate.reason))),
+        ),
         ("from", candidate.url),
     ]
     if candidate.licence:

@@ -43,6 +43,8 @@ from windtunnel.store.parquet import parquet_bytes
 EXPORT_STEP = StepKind(STEP, ExportRecipe, ExportSummary)
 # The sets that an exported set extends, by role.
 BASES = {"shifted": "natural", "out": "ood"}
+# The outcome of candidates that are not in the shortlist.
+FILTERED = "filtered"
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,11 @@ class ExportedSet:
         """How many candidates have each outcome."""
         return counts(row.outcome for row in self.rows)
 
+    @property
+    def reviewed_outside(self) -> int:
+        """How many candidates have verdicts, but are not in the shortlist."""
+        return sum(row.verdict is not None and row.outcome == FILTERED for row in self.rows)
+
 
 def export(
     project: Project,
@@ -133,8 +140,14 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
     labels = {row.id: row.label for row in rows if row.status == "ok"}
     verdicts = read_verdicts(options.reviewed, labels) if options.reviewed is not None else None
     role = options.role or ("out" if step == OOD.name else "shifted")
-    chosen = [row for row in rows if _outcome(row, step, audit, verdicts) == "exported"]
-    _check_chosen(project, chosen, role)
+    if role == "out" and step == HARD.name:
+        raise UserError(
+            f"{option('role', 'out')} does not apply to the shortlist of {HARD.name}, whose classes the "
+            f"filter models know; windtunnel curate {OOD.name} selects out-of-distribution images."
+        )
+    outcomes = [_outcome(row, step, audit, verdicts) for row in rows]
+    chosen = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome == "exported"]
+    _check_chosen(project, chosen, role, counts(outcomes))
     competing = _competing(filtration)
     folders = folder_names([*labels.values(), *competing])
     classes = _classes(folders, competing) if role == "shifted" else competing
@@ -192,11 +205,14 @@ def _competing(filtration: HardRecipe | OodRecipe | None) -> tuple[str, ...]:
     return ()
 
 
-def _check_chosen(project: Project, chosen: Sequence[Candidate], role: str) -> None:
+def _check_chosen(
+    project: Project, chosen: Sequence[Candidate], role: str, outcomes: Mapping[str, int]
+) -> None:
     if not chosen:
+        found = listed([f"{name} {number:,}" for name, number in outcomes.items()])
         raise UserError(
-            f"No candidate of {project.folder} is left for the set; see windtunnel curate status "
-            f"{project.folder}."
+            f"No candidate of {project.folder} is left for the set ({found}); collect more, filter with "
+            "other thresholds, or give other verdicts."
         )
     labels = {row.label for row in chosen}
     if role == "shifted" and "" in labels:
@@ -217,7 +233,7 @@ def _outcome(
     if row.status != "ok":
         return "not_collected"
     if step and (row.id not in audit or audit[row.id].stage != SHORTLISTED):
-        return "filtered"
+        return FILTERED
     if verdicts is None:
         return "exported"
     if row.id not in verdicts:

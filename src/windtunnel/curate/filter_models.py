@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import digest
 from windtunnel.core.curation_records import FilterModelRecord
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, Projection
+from windtunnel.core.labels import IMAGENET_1K, INDICES, Projection
 from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
 from windtunnel.curate.candidate_images import CandidateImages
+from windtunnel.curate.same_classes import ClassNames
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.engine.recipe import model_recipe
@@ -110,12 +111,32 @@ def _mapped(
     loaded: tuple[Model, ModelSource | None], images: CandidateImages, chosen: Sequence[int], *, masked: bool
 ) -> FilterModel:
     model, source = loaded
+    output_of = _outputs_by_other_names(model, images, chosen)
+    if output_of is not None:
+        return FilterModel(model, source, output_of, tuple(sorted(output_of.values())) if masked else ())
     space, _ = data_space(images, images.samples(), model, None, mapped=False, trust=False)
     outputs = map_labels(space, sorted(chosen), model, trust=False, map_them=COLLECT_AGAIN)
     names = images.label_space.classes
     output_of = {names[label]: outputs[label] for label in chosen if outputs[label] >= 0}
     competing = tuple(sorted(output_of.values())) if masked else ()
     return FilterModel(model, source, output_of, competing)
+
+
+def _outputs_by_other_names(
+    model: Model, images: CandidateImages, chosen: Sequence[int]
+) -> dict[str, int] | None:
+    """The outputs of classes that the model declares under other names; None if the names are not clear.
+
+    A class of the candidates may be a name of a WordNet id, or written in other letters.
+    """
+    names = [images.label_space.classes[label] for label in chosen]
+    if not model.classes or images.label_space.name == INDICES or set(names) <= set(model.classes):
+        return None
+    known, place = ClassNames(model.classes), {name: output for output, name in enumerate(model.classes)}
+    matches = [known.find(name) for name in names]
+    if any(len(found) != 1 for found in matches) or len({found[0] for found in matches}) < len(names):
+        return None
+    return {name: place[found[0]] for name, found in zip(names, matches, strict=True)}
 
 
 def chosen_classes(images: CandidateImages, classes: str | Path | None) -> list[int]:

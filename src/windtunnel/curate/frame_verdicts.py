@@ -21,6 +21,7 @@ from windtunnel.curate.verdicts import (
     REJECTED,
     VERDICTS,
     decision_of,
+    refuse_unnamed_votes,
 )
 from windtunnel.data.table import SUFFIXES, label_names, table_rows
 
@@ -88,11 +89,12 @@ class FrameVerdicts:
 
 
 def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts:
-    """Read a table with the columns set, frame and verdict, and optionally reviewer, labels and note.
+    """Read a table with the columns set, frame and verdict, and further optional ones.
 
     The labels of an anchor's accepting row, separated by `;`, are classes of its whole set. A class needs a
     strict majority of the reviewers who accept the anchor; a row without labels confirms those it has. If no
-    class has one, they stay as they are.
+    class has one, they stay as they are. `judged_labels` are those that the reviewer saw; verdicts on other
+    labels than the frame has now are refused.
     """
     if file.suffix.lower() not in SUFFIXES or not file.is_file():
         raise UserError(
@@ -109,11 +111,12 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     if missing:
         raise UserError(
             f"{file} has the columns {listed(sorted(map(str, columns)))}; {missing[0]} is missing. Give "
-            f"{', '.join(COLUMNS)}, and optionally reviewer, labels and note."
+            f"{', '.join(COLUMNS)}, and optionally reviewer, labels, judged_labels and note."
         )
     votes: dict[tuple[str, int], dict[str, str]] = {}
     labels: dict[tuple[str, int], dict[str, list[str]]] = {}
     notes: dict[tuple[str, int], dict[str, str]] = {}
+    judged: dict[tuple[str, int], list[tuple[str, tuple[str, ...]]]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
         set_ = set_name(str(row["set"] or ""))
@@ -126,6 +129,8 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
         reviewer = plain_cell(str(row.get("reviewer") or "").strip())
+        refuse_unnamed_votes(votes.get((set_, index), {}), reviewer, where)
+        judged.setdefault((set_, index), []).append((where, tuple(label_names(row.get("judged_labels")))))
         votes.setdefault((set_, index), {})[reviewer] = verdict
         notes.setdefault((set_, index), {})[reviewer] = plain_cell(str(row.get("note") or "").strip())
         labels.setdefault((set_, index), {})[reviewer] = label_names(row.get("labels"))
@@ -137,7 +142,23 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         given = [labels[place][name] for name, verdict in votes[place].items() if verdict == ACCEPT]
         if any(given) and (most := _majority([names or frame.labels for names in given])):
             confirmed[frame.set] = most
+    _check_judged_labels(frames, judged, confirmed)
     return FrameVerdicts(str(file), file_digest(file), votes, confirmed, notes)
+
+
+def _check_judged_labels(
+    frames: Sequence[SetFrame],
+    judged: Mapping[tuple[str, int], Sequence[tuple[str, tuple[str, ...]]]],
+    confirmed: Mapping[str, tuple[str, ...]],
+) -> None:
+    """Refuse verdicts on other labels than a frame has now, unless those of its anchor were confirmed."""
+    for frame in frames:
+        for where, labels in judged.get((frame.set, frame.index), ()):
+            if labels and set(labels) != set(frame.labels) and frame.set not in confirmed:
+                raise UserError(
+                    f"{where} judges the label '{', '.join(labels)}', but the frame has "
+                    f"'{', '.join(frame.labels)}' now; remove the rows of the set, and review it again."
+                )
 
 
 def _majority(given: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -175,6 +175,7 @@ class FilteredCandidates:
         columns: dict[str, Any] = {
             "id": ids,
             "label": [row.label for row in self.images.rows],
+            "label_conflict": [row.reason for row in self.images.rows],
             "stage": [self.stages[id_] for id_ in ids],
             "reason": [self.reasons[id_] for id_ in ids],
             "confused_with": [name for name, _, _ in of_rows],

@@ -37,6 +37,7 @@ from windtunnel.data.label_spaces import model_space
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.options.curation import OodOptions
+from windtunnel.published.imagenet import imagenet_synonyms
 
 OOD = StepKind("ood", OodRecipe, OodSummary)
 IN_DISTRIBUTION, RELATED, LOW_CONFIDENCE = "in_distribution", "related", "low_confidence"
@@ -66,7 +67,8 @@ def select_ood(
     duplicates = DuplicateRules(options.duplicate_bits, options.duplicate_cosine)
     ensemble = Ensemble(tuple(_loaded(spec, options.classes) for spec in models))
     known = {name for model in ensemble.models for name in model.class_names}
-    parents = read_hierarchy(options.hierarchy, known, "the filter models")
+    synonyms = [word for name in known for word in imagenet_synonyms().get(name, ())]
+    parents = read_hierarchy(options.hierarchy, known, "the filter models", synonyms)
     with project.locked():
         rows = labelled_candidates(project)
         labels = {row.label for row in rows if row.label}
@@ -217,6 +219,7 @@ class _Selection:
             {
                 "id": [row.id for row in self._rows],
                 "label": [row.label for row in self._rows],
+                "label_conflict": [row.reason for row in self._rows],
                 "stage": [stage for stage, _ in verdicts],
                 "reason": [reason for _, reason in verdicts],
                 **columns,

@@ -40,10 +40,11 @@ GROUPS = {
     "shortlist": "the shortlist",
     "random": "as many random candidates of all that were filtered, also of the shortlist",
     "plain_errors": "candidates whose centre crop every filter model misclassifies; contains the shortlist",
+    "other_errors": "the plain errors that are not in the shortlist",
 }
 FILTER_NOTE = "filter model"
 # The filter models misclassify all candidates of these groups.
-BY_CONSTRUCTION = ("shortlist", "plain_errors")
+BY_CONSTRUCTION = ("shortlist", "plain_errors", "other_errors")
 
 
 def measure_transfer(
@@ -106,7 +107,7 @@ def measure_transfer(
 
 
 def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str]]:
-    """The ids of the shortlist, of as many random candidates, and of the filter models' plain errors.
+    """The ids of the candidates of each group of `GROUPS`.
 
     Random candidates are those with the lowest keyed hashes of their ids, among all that were filtered.
     """
@@ -119,6 +120,7 @@ def chosen_groups(audit: pa.Table, models: int, seed: int) -> dict[str, list[str
         "shortlist": sorted(shortlist),
         "random": sorted(id_ for _, id_ in hashed[: len(shortlist)]),
         "plain_errors": sorted(errors),
+        "other_errors": sorted(set(errors) - set(shortlist)),
     }
 
 
@@ -135,6 +137,9 @@ def _held_out_note(
     if any(base.fingerprint == held_out.fingerprint for base in bases):
         return "a filter model was fine-tuned from it: not independent of the selection"
     for used in filters:
+        # Fingerprints of one file begin alike, whatever the preprocessing and the wrappers.
+        if used.fingerprint.split("-")[0] == held_out.fingerprint.split("-")[0]:
+            return "same file as a filter model, in other preprocessing or wrappers: not held out"
         if used.name == held_out.name:
             return "same name as a filter model: perhaps the same network, trained again or changed"
         if held_out.family and used.family == held_out.family:

@@ -46,11 +46,21 @@ class Verdict:
         return self.decision == ACCEPTED
 
 
+def refuse_unnamed_votes(votes: Collection[str], reviewer: str, where: str) -> None:
+    """Refuse a second vote on the same item if nobody is named: it may be another person's."""
+    if not reviewer and votes:
+        raise UserError(
+            f"{where} is a further verdict on the same item without a reviewer; name everybody in the column "
+            "reviewer, so that votes can be counted."
+        )
+
+
 def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verdict]:
     """The decision on every candidate with votes, by id.
 
-    A later vote of the same reviewer replaces the earlier one. A candidate is accepted by a strict majority
-    of its votes; `unsure` counts as a vote. A vote on another label than the candidate has now is refused.
+    A later vote of the same reviewer replaces the earlier one; several votes without a reviewer are refused.
+    A candidate is accepted by a strict majority of its votes; `unsure` counts as a vote. A vote on another
+    label than the candidate has now is refused.
 
     Args:
         file: a CSV file with the columns id, verdict and optionally label, reviewer and note.
@@ -80,6 +90,7 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
                 f"{file}: line {number} judges the label '{row['label'].strip()}', but the candidate is "
                 f"'{labels[id_]}' now; remove the line, and review the candidate again."
             )
+        refuse_unnamed_votes(votes.get(id_, {}), reviewer, f"{file}: line {number}")
         votes.setdefault(id_, {})[reviewer] = verdict
         notes.setdefault(id_, {})[reviewer] = plain_cell(row.get("note", "").strip())
     return {

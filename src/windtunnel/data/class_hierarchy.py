@@ -19,7 +19,9 @@ COLUMNS = ["child", "parent"]
 CSV_SUFFIX = ".csv"
 
 
-def read_hierarchy(file: str | Path | None, classes: Collection[str], whose: str) -> Parents:
+def read_hierarchy(
+    file: str | Path | None, classes: Collection[str], whose: str, other_names: Collection[str] = ()
+) -> Parents:
     """The parents of each class: a CSV file with the columns child and parent, or WordNet's table.
 
     Args:
@@ -27,12 +29,13 @@ def read_hierarchy(file: str | Path | None, classes: Collection[str], whose: str
             for no hierarchy.
         classes: the classes that are looked up; a file that has none of them is refused.
         whose: what the classes belong to, for messages.
+        other_names: names under which the file may have them, too.
     """
     if file is None:
         return {}
     path = Path(file)
     parents = _read_csv(path) if path.suffix.lower() == CSV_SUFFIX else read_is_a(path)
-    if not any(name in parents for name in classes) and known_names(parents).isdisjoint(classes):
+    if known_names(parents).isdisjoint((*classes, *other_names)):
         example = f", such as '{min(classes)}'" if classes else ""
         raise UserError(
             f"{option('hierarchy')} is '{file}', which has none of the "

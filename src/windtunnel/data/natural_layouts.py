@@ -246,6 +246,7 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images
         samples = [replace(sample, labels=()) for sample in dataset.samples()]
         notes = _shared_class_notes(dataset, clean)
         return Images(natural.part, natural.role, dataset, samples, space, notes=notes)
+    _check_declared_classes(natural, dataset)
     space = dataset.label_space
     if clean is not None and _contains(clean.label_space, space):
         # The model may have more classes than the shifted images.
@@ -261,15 +262,28 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images
     return Images(natural.part, natural.role, dataset, dataset.samples(), space)
 
 
+def _check_declared_classes(natural: NaturalSet, dataset: Dataset) -> None:
+    """Refuse folders that a declared list of classes lacks, and declared WordNet ids that do not exist."""
+    if not natural.classes:
+        return
+    foreign = sorted(_used_classes(dataset) - set(natural.classes))
+    if foreign:
+        raise UserError(
+            f"{dataset.location} has the folder '{foreign[0]}', not among the {len(natural.classes):,} "
+            f"classes that its {DECLARATION} declares; add it there, or remove the folder."
+        )
+    if dataset.label_space.name == IMAGENET_1K:
+        unknown = [name for name in natural.classes if name not in imagenet_1k().classes]
+        if unknown:
+            raise UserError(
+                f"{DECLARATION} of {dataset.location} declares the class '{unknown[0]}', which is no WordNet "
+                "id of ImageNet-1k; correct or remove it."
+            )
+
+
 def _in_declared_order(natural: NaturalSet, dataset: Dataset) -> Images:
     """Images whose classes are numbered as the set declares them, also those without images."""
     names, place = dataset.label_space.classes, {name: index for index, name in enumerate(natural.classes)}
-    foreign = sorted(_used_classes(dataset) - set(place))
-    if foreign:
-        raise UserError(
-            f"{dataset.location} has the folder '{foreign[0]}', not among the {len(place):,} classes "
-            f"that its {DECLARATION} declares; add it there, or remove the folder."
-        )
     samples = [
         replace(sample, labels=tuple(place[names[label]] for label in sample.labels))
         for sample in dataset.samples()

@@ -15,6 +15,7 @@ from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import detect_natural_set
 from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.data.natural_sets import NaturalDataset
+from windtunnel.data.own_sets import DECLARATION, own_natural_set
 from windtunnel.data.precomputed import CLEAN, PrecomputedDataset
 from windtunnel.data.shelf import place_text
 from windtunnel.published.natural_sets import natural_set
@@ -86,7 +87,8 @@ def open_as_run_reads(source: str | Location | Dataset) -> tuple[Dataset, tuple[
         natural = open_own_images(source, name)
     except UserError as error:
         return dataset, (f"The files are read unchanged. A run would refuse them as {title}: {error}",)
-    read = f"Read as {title}, recognised by its name or its folders, as in a run."
+    by = DECLARATION if own_natural_set(source) else "its name or its folders"
+    read = f"Read as {title}, recognised by {by}, as in a run."
     return natural, (read, *natural.images.notes)
 
 

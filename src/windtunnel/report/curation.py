@@ -135,7 +135,13 @@ def _facts(rows: Sequence[Candidate]) -> str:
     status = Counter(row.label_status for row in rows)
     labels = ", ".join(f"{number:,} {name}" for name, number in status.most_common())
     classes = len({row.label for row in rows})
-    return f"{counted(len(rows), 'candidate')} of {counted(classes, 'class', 'classes')}; labels: {labels}"
+    conflicts = sum(bool(row.reason) for row in rows)
+    parts = [
+        f"{counted(len(rows), 'candidate')} of {counted(classes, 'class', 'classes')}",
+        f"labels: {labels}",
+        f"{counted(conflicts, 'image')} with conflicting labels" if conflicts else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _hard_part(project: Project, step: FinishedStep[HardRecipe, HardSummary]) -> StepPart:

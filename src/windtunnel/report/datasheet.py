@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from windtunnel.core.wording import byte_size, counted
-from windtunnel.curate.export import ExportedSet
+from windtunnel.curate.export import FILTERED, ExportedSet
 from windtunnel.curate.export_folder import CHECKSUMS, MANIFEST
 from windtunnel.curate.project import counts
 from windtunnel.published.imagenet import imagenet_names
@@ -16,7 +16,7 @@ from windtunnel.report.page import render_page
 ROWS_SHOWN = 30
 OUTCOMES = {
     "exported": "in the set",
-    "filtered": "dropped by the filtration",
+    FILTERED: "dropped by the filtration",
     "rejected": "rejected by reviewers",
     "no_majority": "neither accepted nor rejected by most of their reviewers",
     "not_reviewed": "shortlisted, without a verdict",
@@ -47,7 +47,9 @@ def render_datasheet(made: ExportedSet) -> str:
         stages=count_table(counts(row.stage for row in made.rows if row.stage).items()),
         filtered=made.filtered,
         settings=_settings(made),
-        reviewers=reviewer_rows(row.verdict.votes for row in made.rows if row.verdict),
+        reviewers=reviewer_rows(
+            row.verdict.votes for row in made.rows if row.verdict and row.outcome != FILTERED
+        ),
         renamed=[(label, folder) for label, folder in made.folders.items() if label and label != folder],
         manifest=f"{MANIFEST}.parquet, {MANIFEST}.csv",
         checksums=CHECKSUMS,
@@ -71,10 +73,10 @@ def count_table(values: Iterable[tuple[str, int]]) -> list[list[str]]:
 def _settings(made: ExportedSet) -> list[list[str]]:
     """The plain settings of the step that filtered the candidates."""
     recipe: dict[str, Any] = made.filtration.to_json() if made.filtration else {}
-    flat = {key: value for key, value in recipe.items() if not isinstance(value, dict | list)}
+    flat = {key: value for key, value in recipe.items() if not isinstance(value, dict | list | tuple)}
     for value in recipe.values():
         if isinstance(value, dict):
-            flat |= {key: inner for key, inner in value.items() if not isinstance(inner, dict | list)}
+            flat |= {key: inner for key, inner in value.items() if not isinstance(inner, dict | list | tuple)}
     return [[key.replace("_", " "), str(value)] for key, value in flat.items() if value not in ("", None)]
 
 

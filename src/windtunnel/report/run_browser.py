@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -36,6 +37,8 @@ from windtunnel.store.folder import RECIPE_FILE
 DEPTH = 3
 # Runs whose predictions are kept in memory.
 OPEN_RUNS = 8
+# The list of folders is read again after this many seconds when single runs are asked for.
+KEYS_SECONDS = 1.0
 # Runs on the same images that are shown with one image.
 MODELS_SHOWN = 24
 PREDICTION_COLUMNS = ("condition", "frame", "top", "top_score", "label_rank", "logsumexp", "status", "reason")
@@ -71,70 +74,39 @@ class RunBrowser:
         self.folder = Path(folder)
         self._lock = threading.RLock()
         self._open: OrderedDict[tuple[str, float], tuple[ScoredRun, SourceImages | None]] = OrderedDict()
-        self._stored: dict[tuple[str, float], dict[str, Any]] = {}
+        self._listed: dict[str, _Listed] = {}
+        self._keys: frozenset[str] = frozenset()
+        self._keys_until = 0.0
         if not self.folder.is_dir():
             raise UserError(f"{folder} is no folder; give a folder that contains run folders.")
 
     def keys(self) -> list[str]:
         """The runs, by their paths relative to the folder; `.` is the folder itself."""
-        return sorted(_run_folders(self.folder))
+        found = sorted(_run_folders(self.folder))
+        self._keys, self._keys_until = frozenset(found), time.monotonic() + KEYS_SECONDS
+        return found
 
     def listing(self) -> dict[str, Any]:
         """All runs with their stored scores, and the axes of these scores."""
-        runs: list[dict[str, Any]] = []
+        with self._lock:
+            self._listed = {key: self._read(key) for key in self.keys()}
+            runs = [found.row for found in self._listed.values()]
         axes: dict[str, Axis] = {}
-        for key in self.keys():
-            row = self._row(key)
-            runs.append(row)
+        for row in runs:
             for name in row["scores"]:
-                axes.setdefault(name, _axis(name))
+                if name not in axes:
+                    axes[name] = _axis(name)
         ordered = sorted(axes.values(), key=lambda axis: (not axis.overall, axis.title))
         return {"runs": runs, "axes": [asdict(axis) for axis in ordered]}
 
-    def _row(self, key: str) -> dict[str, Any]:
-        """One run of the list; a folder that cannot be read has only its problem."""
+    def _read(self, key: str) -> _Listed:
+        """What is listed of a run; its files are read again only if they have changed."""
         folder = self.folder / key
-        changed = _modified(folder / RECIPE_FILE)
-        row: dict[str, Any] = {
-            "run": key, "model": "", "data": "", "suite": "", "images": 0, "conditions": 0, "seed": 0,
-            "time": datetime.fromtimestamp(changed, UTC).isoformat(timespec="minutes"),
-            "report": (folder / "report.html").is_file(), "scores": {}, "warnings": 0, "problem": "",
-        }  # fmt: skip
-        try:
-            run = ScoredRun(folder)
-        except UserError as error:
-            return row | {"problem": str(error)}
-        row |= {
-            "model": run.info.model.name, "data": run.info.data.name, "suite": run.info.suite,
-            "images": run.recipe.data.count, "conditions": len(run.conditions), "seed": run.recipe.seed,
-        }  # fmt: skip
-        stored = self._scores(key)
-        if not stored:
-            return row | {"problem": "No stored scores: the run is not finished, or has no report yet."}
-        return row | stored
-
-    def _scores(self, key: str) -> dict[str, Any]:
-        """The stored scores of a run, as they are shown; empty if there are none."""
-        file = self.folder / key / "scores.json"
-        if not file.is_file():
-            return {}
-        with self._lock:
-            known = (key, _modified(file))
-            if known not in self._stored:
-                try:
-                    document = json.loads(file.read_bytes())
-                    self._stored[known] = {
-                        "scores": {
-                            f"{row['metric']} {row['condition']}".strip(): [
-                                scale(row["metric"]) * row[part] for part in ("value", "low", "high")
-                            ]
-                            for row in document["scores"]
-                        },
-                        "warnings": len(document["warnings"]),
-                    }
-                except (ValueError, KeyError, TypeError):
-                    self._stored[known] = {}
-            return self._stored[known]
+        stamp = tuple(_modified(folder / name) for name in (RECIPE_FILE, "scores.json", "report.html"))
+        found = self._listed.get(key)
+        if found is None or found.stamp != stamp:
+            found = self._listed[key] = _listed(folder, key, stamp)
+        return found
 
     def report(self, key: str) -> bytes:
         """The HTML report of a run."""
@@ -208,7 +180,8 @@ class RunBrowser:
             run, sources = self._opened(key)
             found = self._condition(run, key, row, condition)
             labels = run.samples["labels"][row].as_py()
-            same = [other for other in self.keys() if other == key or self._same_data(run, other)]
+            data = (run.recipe.data.digest, run.recipe.seed)
+            same = [other for other in self.keys() if other == key or self._read(other).data == data]
             predictions = [self._prediction(other, row, condition, frame) for other in same[:MODELS_SHOWN]]
             return {
                 "image": run.samples["id"][row].as_py(),
@@ -237,7 +210,7 @@ class RunBrowser:
 
     def _prediction(self, key: str, row: int, condition: str, frame: int) -> dict[str, Any] | None:
         """The five best classes of a run's model on one image; None if the run has no such prediction."""
-        run, _ = self._opened(key)
+        run = ScoredRun(self._folder(key))
         table = run.image_predictions(row, PREDICTION_COLUMNS)
         if table is None:
             return None
@@ -263,14 +236,6 @@ class RunBrowser:
             "problem": "" if line["status"] == "ok" else f"{line['status']}: {line['reason'] or ''}",
         }
 
-    def _same_data(self, run: ScoredRun, key: str) -> bool:
-        """Whether another run is on the same images, in the same order, with the same seed."""
-        try:
-            other, _ = self._opened(key)
-        except UserError:
-            return False
-        return other.recipe.data.digest == run.recipe.data.digest and other.recipe.seed == run.recipe.seed
-
     def _condition(self, run: ScoredRun, key: str, row: int, name: str) -> Condition:
         if not 0 <= row < run.recipe.data.count:
             raise NoSuchRun(f"{key} has {run.recipe.data.count} images; there is no image {row}.")
@@ -281,7 +246,9 @@ class RunBrowser:
 
     def _folder(self, key: str) -> Path:
         """The folder of a run; refuses every path that is not in the list of runs."""
-        if key not in self.keys():
+        if time.monotonic() > self._keys_until or key not in self._keys:
+            self.keys()
+        if key not in self._keys:
             raise NoSuchRun(f"There is no run '{key}' in {self.folder.name}.")
         return self.folder / key
 
@@ -296,6 +263,59 @@ class RunBrowser:
         while len(self._open) > OPEN_RUNS:
             self._open.popitem(last=False)
         return self._open[known]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A run of the list.
+
+    Attributes:
+        stamp: when its files were changed.
+        row: what the list shows.
+        data: digest of its images and seed; None if it cannot be read.
+    """
+
+    stamp: tuple[float, ...]
+    row: dict[str, Any]
+    data: tuple[str, int] | None
+
+
+def _listed(folder: Path, key: str, stamp: tuple[float, ...]) -> _Listed:
+    """One run of the list; a folder that cannot be read has only its problem."""
+    row: dict[str, Any] = {
+        "run": key, "model": "", "data": "", "suite": "", "images": 0, "conditions": 0, "seed": 0,
+        "time": datetime.fromtimestamp(stamp[0], UTC).isoformat(timespec="minutes"),
+        "report": (folder / "report.html").is_file(), "scores": {}, "warnings": 0, "problem": "",
+    }  # fmt: skip
+    try:
+        run = ScoredRun(folder)
+    except UserError as error:
+        return _Listed(stamp, row | {"problem": str(error)}, None)
+    row |= {
+        "model": run.info.model.name, "data": run.info.data.name, "suite": run.info.suite,
+        "images": run.recipe.data.count, "conditions": len(run.conditions), "seed": run.recipe.seed,
+    }  # fmt: skip
+    stored = _stored_scores(folder / "scores.json")
+    if not stored:
+        stored = {"problem": "No stored scores: the run is not finished, or has no report yet."}
+    return _Listed(stamp, row | stored, (run.recipe.data.digest, run.recipe.seed))
+
+
+def _stored_scores(file: Path) -> dict[str, Any]:
+    """The stored scores of a run, as they are shown; empty if there are none."""
+    try:
+        document = json.loads(file.read_bytes())
+        return {
+            "scores": {
+                f"{row['metric']} {row['condition']}".strip(): [
+                    scale(row["metric"]) * row[part] for part in ("value", "low", "high")
+                ]
+                for row in document["scores"]
+            },
+            "warnings": len(document["warnings"]),
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def _run_folders(root: Path) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ AUDIT_FILE = f"{REVIEW_FOLDER}/audit.jsonl"
 # At most this many waiting writes are committed together.
 GROUP = 200
 BUSY_SECONDS = 30
+# Pause between the parts of long work: another process that waits for SQLite asks every 0.1 s at the latest.
+PAUSE_SECONDS = 0.12
 # Key of the advisory lock under which tables are created in PostgreSQL.
 CREATION_LOCK = 7_305_193
 # Key of the advisory lock that every writing transaction holds: several processes write one after the other.
@@ -81,6 +84,13 @@ class Database:
         Operations that wait at the same time share a transaction. One that raises is rolled back alone.
         """
         return self._writer.submit(operation).result()
+
+    def write_parts(self, operations: Iterable[Callable[[Connection], T]]) -> Iterator[T]:
+        """Run operations one after the other, each in its own transaction; others write in between."""
+        for number, operation in enumerate(operations):
+            if number:
+                time.sleep(PAUSE_SECONDS)
+            yield self.write(operation)
 
     def close(self) -> None:
         """End the writer after the operations that wait, and close all connections."""

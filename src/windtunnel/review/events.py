@@ -1,4 +1,8 @@
-"""Events: stored once, never changed; the present verdicts are a fold of them."""
+"""Events: stored once, never changed; the present verdicts are a fold of them.
+
+The events of a person on an item are ordered by the time at which they were made, so that of two devices the
+later verdict is in force, whichever arrives first. `made_at` is that time.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from windtunnel.core.errors import UserError
@@ -15,6 +19,10 @@ from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, verdict_json
 from windtunnel.review.records import DECISION, OWNER, PRACTICE, VOTE, WORK, NewEvent, Person, now_ms
 from windtunnel.review.tables import events, items, present, queue
 from windtunnel.review.tasks import Task
+
+# The ids of imported events are UUIDs of this version: made from rows and not at random.
+IMPORTED_VERSION = "5"
+IMPORTED = func.substr(events.c.event, 15, 1) == IMPORTED_VERSION
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def _append(
     if stored is not None:
         if stored.person != person.id or stored.item != item.id:
             raise UserError("Another event has this id; make a new one.")
-        return _in_force(connection, item.id, channel, person)
+        return _present_verdict(connection, item.id, channel, person)
     verdict = _checked_verdict(task, event)
     _check_target(event, target, item.id, channel, person)
     if channel == VOTE and item.role != PRACTICE and item.judged is None:
@@ -101,8 +109,8 @@ def _append(
             seconds=event.seconds,
         )
     )
-    if channel == VOTE and text is not None:
-        # A new verdict is in force whatever came before it.
+    if channel == VOTE and text is not None and _is_last(connection, task, item.id, person, event.event):
+        # A new verdict is in force whatever was before it.
         _set_present(connection, task, item.id, person, event.event, text, now)
         if item.judged is False:
             _set_judged(connection, item.id, person.id, judged=True)
@@ -110,7 +118,7 @@ def _append(
             _derive_outcome(connection, task, item.id, json.loads(item.labels))
         return verdict
     derive(connection, task, item.id, [(channel, person.id)])
-    return _in_force(connection, item.id, channel, person)
+    return _present_verdict(connection, item.id, channel, person)
 
 
 def _channel(event: NewEvent, other: Row[Any] | None, person: Person) -> str:
@@ -142,7 +150,9 @@ def _check_target(event: NewEvent, target: Row[Any] | None, item: int, channel: 
         raise UserError(f"There is no verdict to {event.action}: no such event of yours on this item.")
 
 
-def _in_force(connection: Connection, item: int, channel: str, person: Person) -> Mapping[str, Any] | None:
+def _present_verdict(
+    connection: Connection, item: int, channel: str, person: Person
+) -> Mapping[str, Any] | None:
     where = [present.c.item == item, present.c.channel == channel]
     if channel == VOTE:
         where.append(present.c.person == person.id)
@@ -169,13 +179,39 @@ def _set_judged(connection: Connection, item: int, person: int, *, judged: bool)
     connection.execute(update(queue).where(own).values(judged=judged))
 
 
+def made_at(task: Task, row: Any) -> int:
+    """When an event was made, in milliseconds since 1970.
+
+    It is the time of the person's clock. A clock that is ahead does not win over later events: a time after
+    the arrival, or before the task was created, counts as that of the arrival. An imported event has the time
+    of its row.
+    """
+    imported = row.event[14:15] == IMPORTED_VERSION
+    earliest = 0 if imported else task.created
+    plausible = earliest <= row.client_time <= row.server_time
+    return int(row.client_time if plausible else row.server_time)
+
+
+def in_order(task: Task, rows: Iterable[Any]) -> list[Any]:
+    """The votes of one person on one item in the order in which they were made; ties as they were stored."""
+    return sorted(rows, key=lambda row: (made_at(task, row), row.seq))
+
+
+def _is_last(connection: Connection, task: Task, item: int, person: Person, event: str) -> bool:
+    """Whether a vote that is just stored is the last one that the person made on the item."""
+    own = (events.c.item == item, events.c.channel == VOTE, events.c.person == person.id)
+    columns = (events.c.seq, events.c.event, events.c.client_time, events.c.server_time)
+    rows = connection.execute(select(*columns).where(*own)).all()
+    return bool(in_order(task, rows)[-1].event == event)
+
+
 def fold(rows: Iterable[Any]) -> Any | None:
     """The event in force among those of one person on one item: the last verdict that is not undone.
 
     An undo takes back the event it names, a redo restores it; the last of both counts.
 
     Args:
-        rows: events in the order in which they were stored.
+        rows: events in their order.
     """
     undone: dict[str, bool] = {}
     verdicts = []
@@ -185,6 +221,14 @@ def fold(rows: Iterable[Any]) -> Any | None:
         else:
             verdicts.append(row)
     return next((row for row in reversed(verdicts) if not undone.get(row.event)), None)
+
+
+def in_force(task: Task, channel: str, rows: Sequence[Any]) -> Any | None:
+    """The event in force among votes of one person on one item, or decisions on one item.
+
+    Decisions are made jointly: those of all owners are one line of events, in the order of their arrival.
+    """
+    return fold(in_order(task, rows) if channel == VOTE else sorted(rows, key=lambda row: row.seq))
 
 
 def derive(connection: Connection, task: Task, item: int, changed: Iterable[tuple[str, int]]) -> None:
@@ -197,13 +241,12 @@ def derive(connection: Connection, task: Task, item: int, changed: Iterable[tupl
         changed: the channels and people whose events have changed.
     """
     for channel, person in changed:
-        # Decisions are made jointly: those of all owners are one line of events.
         own = [events.c.item == item, events.c.channel == channel]
         place = [present.c.item == item, present.c.channel == channel]
         if channel == VOTE:
             own.append(events.c.person == person)
             place.append(present.c.person == person)
-        last = fold(connection.execute(select(events).where(*own).order_by(events.c.seq)).all())
+        last = in_force(task, channel, connection.execute(select(events).where(*own)).all())
         connection.execute(delete(present).where(*place))
         if last is not None:
             connection.execute(
@@ -225,22 +268,28 @@ def derive(connection: Connection, task: Task, item: int, changed: Iterable[tupl
 
 
 def _derive_outcome(connection: Connection, task: Task, item: int, labels: Sequence[str]) -> None:
+    asked = select(present.c.channel, present.c.verdict).where(present.c.item == item)
+    rows = [(row.channel, row.verdict) for row in connection.execute(asked)]
+    connection.execute(update(items).where(items.c.id == item).values(outcome_values(task, rows, labels)))
+
+
+def outcome_values(task: Task, rows: Iterable[tuple[str, str]], labels: Sequence[str]) -> dict[str, Any]:
+    """The derived columns of a work item.
+
+    Args:
+        task: its task.
+        rows: channel and stored verdict of everything in force on it.
+        labels: the classes it is said to have.
+    """
     votes, decision = [], None
-    for row in connection.execute(select(present.c.channel, present.c.verdict).where(present.c.item == item)):
-        verdict = task.kind.read(json.loads(row.verdict))
-        if row.channel == DECISION:
+    for channel, text in rows:
+        verdict = task.kind.read(json.loads(text))
+        if channel == DECISION:
             decision = verdict
         else:
             votes.append(verdict)
-    connection.execute(
-        update(items)
-        .where(items.c.id == item)
-        .values(
-            verdicts=len(votes),
-            outcome=outcome(task, votes, decision, labels),
-            decided=decision is not None,
-        )
-    )
+    result = outcome(task, votes, decision, labels)
+    return {"verdicts": len(votes), "outcome": result, "decided": decision is not None}
 
 
 def outcome(task: Task, votes: Sequence[Any], decision: Any | None, labels: Sequence[str]) -> str:
@@ -253,17 +302,3 @@ def outcome(task: Task, votes: Sequence[Any], decision: Any | None, labels: Sequ
     if task.recipe.second_pass == "flagged" and flagged:
         return CONFLICT
     return task.kind.outcome(votes, labels)
-
-
-def rebuild(connection: Connection, tasks: Mapping[str, Task]) -> None:
-    """Compute everything that is derived from events again."""
-    by_id = {task.id: task for task in tasks.values()}
-    connection.execute(delete(present))
-    connection.execute(update(queue).values(judged=False))
-    connection.execute(update(items).values(verdicts=0, outcome=OPEN, decided=False))
-    columns = (events.c.task, events.c.item, events.c.channel, events.c.person)
-    changed: dict[tuple[int, int], list[tuple[str, int]]] = {}
-    for row in connection.execute(select(*columns).distinct()):
-        changed.setdefault((row.task, row.item), []).append((row.channel, row.person))
-    for (task, item), lines in changed.items():
-        derive(connection, by_id[task], item, lines)

@@ -34,7 +34,7 @@ AGREEMENT_FILE = "agreement.json"
 # Who gave the verdicts of the table that no single reviewer gave.
 SECOND_PASS, UNDECIDED, MARKED = "second pass", "undecided", "bad anchor"
 IMAGE_COLUMNS = ("id", "label", "verdict", "reviewer", "note")
-FRAME_COLUMNS = ("set", "frame", "verdict", "reviewer", "labels", "note")
+FRAME_COLUMNS = ("set", "frame", "verdict", "reviewer", "labels", "judged_labels", "note")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,11 @@ def _verdict_rows(task: Task, judged: Sequence[JudgedItem], by_frame: bool) -> I
         facts = item.item.facts
         if by_frame:
             labels = SEPARATOR.join(_labels(task, item))
-            place = {"set": facts["set"], "frame": facts["frame"], "labels": labels}
+            judged_labels = SEPARATOR.join(item.item.labels)
+            place = {
+                "set": facts["set"], "frame": facts["frame"], "labels": labels,
+                "judged_labels": judged_labels,
+            }  # fmt: skip
         else:
             place = {"id": facts["id"], "label": next(iter(item.item.labels), "")}
         if item.decision is not None:

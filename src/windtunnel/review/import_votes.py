@@ -1,8 +1,13 @@
-"""Import of earlier votes: each row becomes an event of a person of that name."""
+"""Import of earlier votes: each row becomes an event of a person of that name.
+
+All rows are checked before the first is stored. They are stored in parts, so that people can save their
+verdicts meanwhile. An import that is interrupted is completed by repeating it.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,12 +26,12 @@ from windtunnel.review.tables import people as people_table
 from windtunnel.review.tasks import Task, read_item
 from windtunnel.review.verdict_tables import VerdictRow, lookup
 
+# Seconds of one transaction; people who save their verdicts meanwhile wait for as long.
+PART_SECONDS = 0.2
 # The reviewer of rows that name none.
 UNNAMED = "earlier review"
 # The namespace of the ids of imported events: the same row has the same id, and is stored once.
 NAMESPACE = uuid.UUID("5f0c0a52-3f0c-4f5e-9d0a-6d4c3f1f7a10")
-# Whether an event is imported: its id is a UUID of version 5, made from a row and not at random.
-IMPORTED = func.substr(events_table.c.event, 15, 1) == "5"
 
 
 @dataclass(frozen=True)
@@ -48,53 +53,102 @@ class ImportedVotes:
     other_tasks: int = 0
 
 
-def import_votes(
-    connection: Connection, tasks: Mapping[str, Task], task: Task, rows: Sequence[VerdictRow]
-) -> ImportedVotes:
-    """Store the votes of a table; the same table is not stored twice.
+@dataclass(frozen=True)
+class TableVote:
+    """A row that is checked: the item, the person's name and the event."""
+
+    item: Item
+    person: str
+    event: NewEvent
+    where: str
+
+
+@dataclass(frozen=True)
+class VoteTable:
+    """The checked votes of one task, and the names that occur."""
+
+    votes: tuple[TableVote, ...]
+    people: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ImportedPart:
+    """How many votes of a part are handled, new, and left out because of later ones."""
+
+    votes: int
+    added: int
+    outdated: int
+
+
+def read_votes(connection: Connection, task: Task, rows: Sequence[VerdictRow]) -> VoteTable:
+    """Check the votes of a table against a task; nothing is stored.
 
     Args:
-        connection: of a write.
-        tasks: all tasks by name.
+        connection: of a read.
         task: the task whose items were judged.
-        rows: the votes; a later one of the same person on the same item replaces the earlier. Of a table of
-            several tasks, only the rows of this one are stored.
+        rows: the votes. Of a table of several tasks, only the rows of this one are taken.
     """
-    own = _of_task(task, rows)
     stored = connection.execute(
         select(items).where(items.c.task == task.id, items.c.role == WORK).order_by(items.c.number)
     ).all()
     found = [read_item(row) for row in stored]
     by_key = {_key(item): item for item in found}
     find = lookup([NewItem(_key(item), item.media, item.labels, item.facts) for item in found])
-    named: dict[str, Person] = {}
+    names: set[str] = set()
     occurrences: Counter[tuple[str, str]] = Counter()
-    added = outdated = 0
-    for row in own:
+    votes = []
+    for row in _of_task(task, rows):
         name = people.plain_name(row.cells.get("reviewer", "")) or UNNAMED
-        person = named.get(name) or _person(connection, name, row.where)
-        named[name] = person
+        if name not in names:
+            _refuse_name(name, row.where)
+            names.add(name)
         item = by_key[find(row).key]
         verdict = row.verdict(task.kind, item.labels, task.class_names)
-        time = _time(row)
+        when = _time(row)
         number = occurrences[item.code, name]
         occurrences[item.code, name] += 1
-        facts = (task.name, item.code, name, sorted(verdict.items()), time, number)
+        facts = (task.name, item.code, name, sorted(verdict.items()), when, number)
         event = NewEvent(
-            str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", time, verdict
+            str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", when, verdict
         )
-        earlier = _events(connection, item, person)
-        if any(one.event == event.event for one in earlier) or _in_force(earlier, verdict):
+        votes.append(TableVote(item, name, event, row.where))
+    return VoteTable(tuple(votes), tuple(sorted(names)))
+
+
+def import_part(
+    connection: Connection, tasks: Mapping[str, Task], task: Task, votes: Sequence[TableVote], begin: int
+) -> ImportedPart:
+    """Store the next checked votes, for `PART_SECONDS`; those that are stored already are not stored again.
+
+    Args:
+        connection: of a write.
+        tasks: all tasks by name.
+        task: the task whose items were judged.
+        votes: a later one of the same person on the same item replaces the earlier.
+        begin: the first one to store.
+    """
+    named: dict[str, Person] = {}
+    added = outdated = 0
+    end = time.monotonic() + PART_SECONDS
+    handled = 0
+    while begin + handled < len(votes) and (not handled or time.monotonic() < end):
+        vote = votes[begin + handled]
+        handled += 1
+        person = named.get(vote.person) or _person(connection, vote.person)
+        named[vote.person] = person
+        earlier = _events(connection, vote.item, person)
+        known = any(row.event == vote.event.event for row in earlier)
+        if known or _is_in_force(task, earlier, vote.event.verdict):
             continue
-        if any(_is_later(one, time) for one in earlier):
+        if any(events.made_at(task, row) > vote.event.client_time for row in earlier):
             outdated += 1
             continue
-        _offer(connection, task, item, person)
-        appended = events.append(connection, tasks, person, [event])
+        _offer(connection, task, vote.item, person)
+        appended = events.append(connection, tasks, person, [vote.event])
         for reason in appended.refused.values():
-            raise UserError(f"{row.where}: {reason}")
+            raise UserError(f"{vote.where}: {reason}")
         added += 1
-    return ImportedVotes(len(rows), added, tuple(sorted(named)), outdated, len(rows) - len(own))
+    return ImportedPart(handled, added, outdated)
 
 
 def _of_task(task: Task, rows: Sequence[VerdictRow]) -> Sequence[VerdictRow]:
@@ -110,21 +164,14 @@ def _of_task(task: Task, rows: Sequence[VerdictRow]) -> Sequence[VerdictRow]:
 
 
 def _events(connection: Connection, item: Item, person: Person) -> Sequence[Row[Any]]:
-    """The events of a person's votes on an item, in their order."""
+    """The events of a person's votes on an item."""
     own = (events_table.c.item == item.id, events_table.c.person == person.id, events_table.c.channel == VOTE)
-    return connection.execute(
-        select(events_table, IMPORTED.label("imported")).where(*own).order_by(events_table.c.seq)
-    ).all()
+    return connection.execute(select(events_table).where(*own)).all()
 
 
-def _in_force(earlier: Sequence[Row[Any]], verdict: Mapping[str, Any]) -> bool:
-    last = events.fold(earlier)
+def _is_in_force(task: Task, earlier: Sequence[Row[Any]], verdict: Mapping[str, Any] | None) -> bool:
+    last = events.in_force(task, VOTE, earlier)
     return last is not None and json.loads(last.verdict) == verdict
-
-
-def _is_later(event: Row[Any], time: int) -> bool:
-    """Whether an event was made after a row; an imported one has the time of its own row."""
-    return int(event.client_time if event.imported else event.server_time) > time
 
 
 def _key(item: Item) -> str:
@@ -138,15 +185,19 @@ def _time(row: VerdictRow) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 15 else 0
 
 
-def _person(connection: Connection, name: str, where: str) -> Person:
+def _refuse_name(name: str, where: str) -> None:
+    try:
+        people.refuse_name(name)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def _person(connection: Connection, name: str) -> Person:
     """The person of that name; a new one has no link."""
     row = connection.execute(select(people_table).where(people_table.c.name == name)).first()
     if row is not None:
         return people.find_person(connection, name)
-    try:
-        person, _ = people.add_person(connection, name, REVIEWER)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from error
+    person, _ = people.add_person(connection, name, REVIEWER)
     return people.revoke_link(connection, person.name)
 
 

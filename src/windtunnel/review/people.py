@@ -28,14 +28,19 @@ def plain_name(name: str) -> str:
     return re.sub(r"\s+", " ", name).strip()
 
 
-def add_person(connection: Connection, name: str, role: str) -> tuple[Person, str]:
-    """Store a person; returns the person and the secret of the link, which is not stored."""
-    name = plain_name(name)
+def refuse_name(name: str) -> None:
+    """Refuse a name that nobody may have."""
     refuse_unstorable(name)
     if not 1 <= len(name) <= NAME_CHARACTERS:
         raise UserError(f"A person's name has 1 to {NAME_CHARACTERS} characters; '{name[:40]}' does not.")
     if name.lower() in RESERVED_NAMES:
         raise UserError(f"Nobody may have the name {name}, which reports use; choose another one.")
+
+
+def add_person(connection: Connection, name: str, role: str) -> tuple[Person, str]:
+    """Store a person; returns the person and the secret of the link, which is not stored."""
+    name = plain_name(name)
+    refuse_name(name)
     if role not in PERSON_ROLES:
         raise UserError(f"The role is '{role}'; give {' or '.join(PERSON_ROLES)}.")
     if connection.execute(select(people.c.id).where(people.c.name == name)).first():

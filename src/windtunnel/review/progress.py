@@ -9,7 +9,7 @@ from statistics import median
 
 from sqlalchemy import Connection, func, select
 
-from windtunnel.review.import_votes import IMPORTED
+from windtunnel.review.events import IMPORTED
 from windtunnel.review.kinds import ACCEPT, CONFLICT, OPEN, REJECT
 from windtunnel.review.people import list_people
 from windtunnel.review.practice import PracticeRound, practice_round

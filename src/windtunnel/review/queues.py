@@ -2,6 +2,9 @@
 
 A place of a queue never changes. An offer is a lease: until it ends, the place that it takes among the
 `overlap` people of the item is kept. A verdict is accepted after its end too.
+
+A person who has nothing left takes over leases of other people: of each of them at most half, those that the
+other person would come to last. If both judge such an item, it has more than `overlap` verdicts; all count.
 """
 
 from __future__ import annotations
@@ -11,17 +14,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, select, update
+import numpy as np
+from sqlalchemy import Connection, Row, and_, func, insert, select, update
 
 from windtunnel.review.records import CHECK, VOTE, WORK, Item, Person, now_ms
-from windtunnel.review.tables import cursors, items, present, queue
+from windtunnel.review.tables import cursors, items, people, present, queue
 from windtunnel.review.tasks import Task, read_item
 
 # Items that a person may hold without a verdict.
 MOST_HELD = 200
 WINDOW = 100
-# Items of a person's order that are looked at together.
-STEP = 256
+# Items of a person's order that are looked at together: at first, and at most.
+STEP, LARGEST_STEP = 256, 1024
+# Items of a person's order that one request looks at.
+MOST_SCANNED = 2048
+# If no more items than this need people, they are read directly, and not in a person's order.
+FEW_OPEN = 2000
 ALL_TAKEN = "All items are judged, or are kept for other people at the moment."
 DECIDE_FIRST = f"You hold {MOST_HELD} items without a verdict; judge or go back to earlier ones first."
 NO_MORE = "You have seen all items of this task."
@@ -100,12 +108,20 @@ def _first_open(connection: Connection, task: Task, person: Person, length: int,
         .where(
             *_own(task, person),
             ~queue.c.judged,
-            (queue.c.until > now) | (items.c.verdicts < task.recipe.overlap),
+            (queue.c.until > now)
+            | (items.c.verdicts + _held_by_others(queue.c.item, person, now) < task.recipe.overlap),
         )
         .order_by(queue.c.place)
         .limit(1)
     ).scalar()
     return length if found is None else int(found)
+
+
+def _held_by_others(item: Any, person: Person, now: int) -> Any:
+    """The number of other people who hold an item without a verdict."""
+    other = queue.alias()
+    held = (other.c.item == item, other.c.person != person.id, ~other.c.judged, other.c.until > now)
+    return select(func.count()).where(*held).scalar_subquery()
 
 
 def _extend(connection: Connection, task: Task, person: Person, wanted: int, now: int) -> str:
@@ -121,7 +137,10 @@ def _extend(connection: Connection, task: Task, person: Person, wanted: int, now
     until = now + task.recipe.lease * 1000
     checks = task.order(person.code, CHECK)
     kinds = [task.check_number(person.code, place) for place in range(length, wanted)]
-    work = _open_items(connection, task, person, sum(number is None for number in kinds), now)
+    wanted_work = sum(number is None for number in kinds)
+    work = _open_items(connection, task, person, wanted_work, now)
+    if wanted_work and not work and not held:
+        work = _take_over(connection, task, person, wanted_work, now)
     rows: list[dict[str, Any]] = []
     for number in kinds:
         if number is not None:
@@ -147,13 +166,32 @@ def _open_items(connection: Connection, task: Task, person: Person, count: int, 
     """The next items of a person's order that still need people, at most `count`."""
     if not count:
         return []
+    is_open = items.c.verdicts < task.recipe.overlap
+    first = select(items.c.id).where(items.c.task == task.id, items.c.role == WORK, is_open)
+    counted = select(func.count()).select_from(first.limit(FEW_OPEN + 1).subquery())
+    few = connection.execute(counted).scalar_one() <= FEW_OPEN
+    taken = [] if few else _scan(connection, task, person, count, now)
+    if len(taken) < count:
+        # Also items that were kept for other people when this person's order came to them.
+        late = _usable(connection, task, person, now, is_open, limit=FEW_OPEN)
+        order = task.order(person.code, WORK)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        known = set(taken)
+        taken += [late[number] for number in sorted(late, key=rank.__getitem__) if late[number] not in known]
+    return taken[:count]
+
+
+def _scan(connection: Connection, task: Task, person: Person, count: int, now: int) -> list[int]:
+    """The next usable items after the cursor in a person's order; the cursor moves past them."""
     order = task.order(person.code, WORK)
     own = [cursors.c.task == task.id, cursors.c.person == person.id]
     stored = connection.execute(select(cursors.c.position).where(*own)).scalar()
     position = begun = int(stored or 0)
+    step = STEP
     taken: list[int] = []
-    while len(taken) < count and position < len(order):
-        numbers = [int(number) for number in order[position : position + STEP]]
+    while len(taken) < count and position < min(len(order), begun + MOST_SCANNED):
+        numbers = [int(number) for number in order[position : position + step]]
         usable = _usable(connection, task, person, now, items.c.number.in_(numbers))
         for number in numbers:
             if len(taken) == count:
@@ -161,14 +199,11 @@ def _open_items(connection: Connection, task: Task, person: Person, count: int, 
             position += 1
             if number in usable:
                 taken.append(usable[number])
+        step = min(2 * step, LARGEST_STEP)
     if stored is None:
         connection.execute(insert(cursors).values(task=task.id, person=person.id, position=position))
     elif position != begun:
         connection.execute(update(cursors).where(*own).values(position=position))
-    if len(taken) < count:
-        # Items that were kept for other people when this person's order came to them.
-        late = _usable(connection, task, person, now, items.c.verdicts < task.recipe.overlap, limit=STEP)
-        taken += [item for item in late.values() if item not in set(taken)][: count - len(taken)]
     return taken
 
 
@@ -176,35 +211,57 @@ def _usable(
     connection: Connection, task: Task, person: Person, now: int, which: Any, limit: int | None = None
 ) -> dict[int, int]:
     """Number to id of the work items among some that need people and are not in this person's queue."""
-    other = queue.alias()
-    held = (
-        select(func.count())
-        .where(other.c.item == items.c.id, ~other.c.judged, other.c.until > now)
-        .scalar_subquery()
-    )
     mine = select(queue.c.place).where(queue.c.item == items.c.id, queue.c.person == person.id).exists()
     asked = select(items.c.number, items.c.id).where(
         items.c.task == task.id,
         items.c.role == WORK,
         which,
-        items.c.verdicts + held < task.recipe.overlap,
-        ~mine,
+        ~mine,  # before what others hold: it is found in an index alone
+        items.c.verdicts + _held_by_others(items.c.id, person, now) < task.recipe.overlap,
     )
     return {row.number: row.id for row in connection.execute(asked.limit(limit))}
+
+
+def _take_over(connection: Connection, task: Task, person: Person, count: int, now: int) -> list[int]:
+    """Items that other people hold and would come to last, the oldest leases first, at most `count`.
+
+    At most half of what each person holds is taken over; these leases end.
+    """
+    others = connection.execute(select(people.c.id).where(people.c.id != person.id)).scalars().all()
+    own = queue.alias()
+    mine = select(own.c.place).where(own.c.item == queue.c.item, own.c.person == person.id).exists()
+    rows = connection.execute(
+        select(queue.c.person, queue.c.place, queue.c.item, queue.c.until, mine.label("mine"))
+        .join(items, items.c.id == queue.c.item)
+        .where(
+            queue.c.task == task.id,
+            queue.c.person.in_(others),
+            ~queue.c.judged,
+            queue.c.until > now,
+            items.c.role == WORK,
+            items.c.verdicts < task.recipe.overlap,
+        )
+        .order_by(queue.c.person, queue.c.place.desc())
+    ).all()
+    held: dict[int, list[Row[Any]]] = {}
+    for row in rows:
+        held.setdefault(row.person, []).append(row)
+    last = [row for places in held.values() for row in places[: len(places) // 2] if not row.mine]
+    taken: dict[int, Row[Any]] = {}
+    for row in sorted(last, key=lambda row: (row.until, -row.place)):
+        if len(taken) < count:
+            taken.setdefault(row.item, row)
+    for row in taken.values():
+        lease = (queue.c.item == row.item, queue.c.person == row.person)
+        connection.execute(update(queue).where(*lease).values(until=now))
+    return list(taken)
 
 
 def _places(
     connection: Connection, task: Task, person: Person, start: int, count: int, now: int
 ) -> tuple[Place, ...]:
     """The stored places of a part of a queue."""
-    other = queue.alias()
-    held = (
-        select(func.count())
-        .where(
-            other.c.item == queue.c.item, other.c.person != person.id, ~other.c.judged, other.c.until > now
-        )
-        .scalar_subquery()
-    )
+    held = _held_by_others(queue.c.item, person, now)
     vote = and_(present.c.item == items.c.id, present.c.channel == VOTE, present.c.person == person.id)
     rows = connection.execute(
         select(items, queue.c.place, queue.c.until, held.label("held"), present.c.verdict.label("own"))

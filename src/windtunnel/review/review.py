@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.progress import Progress, silent
 from windtunnel.review import agreement, events, people, practice, progress, queues, votes
 from windtunnel.review.database import AUDIT_FILE, Database, open_database
-from windtunnel.review.import_votes import ImportedVotes, import_votes
+from windtunnel.review.import_votes import ImportedPart, ImportedVotes, import_part, read_votes
+from windtunnel.review.rebuild import Rebuilt, item_parts, rebuild_part
 from windtunnel.review.records import EXAMPLE, Item, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.tables import events as events_table
 from windtunnel.review.tables import items as items_table
@@ -228,15 +232,38 @@ class Review:
                     "seconds": row.seconds,
                 }
 
-    def import_votes(self, task: Task, rows: Sequence[VerdictRow]) -> ImportedVotes:
-        """Store the votes of a table as events."""
+    def import_votes(
+        self, task: Task, rows: Sequence[VerdictRow], progress: Progress = silent
+    ) -> ImportedVotes:
+        """Store the votes of a table as events: all rows are checked first, then stored in parts."""
         known = self.tasks()
-        return self._database.write(lambda connection: import_votes(connection, known, task, rows))
+        with self._database.reading() as connection:
+            table = read_votes(connection, task, rows)
+        imported = ImportedVotes(len(rows), 0, table.people, 0, len(rows) - len(table.votes))
+        handled = 0
 
-    def rebuild(self) -> None:
-        """Compute everything that is derived from events again."""
-        known = self.tasks()
-        self._database.write(lambda connection: events.rebuild(connection, known))
+        def operations() -> Iterator[Callable[[Connection], ImportedPart]]:
+            while handled < len(table.votes):
+                yield partial(import_part, tasks=known, task=task, votes=table.votes, begin=handled)
+
+        for part in self._database.write_parts(operations()):
+            handled += part.votes
+            added, outdated = imported.added + part.added, imported.outdated + part.outdated
+            imported = replace(imported, added=added, outdated=outdated)
+            progress(part.votes, len(table.votes))
+        return imported
+
+    def rebuild(self, progress: Progress = silent) -> Rebuilt:
+        """Compute everything that is derived from events again, in parts; returns what was corrected."""
+        with self._database.reading() as connection:
+            parts = [(task, *part) for task in self.tasks().values() for part in item_parts(connection, task)]
+        total = sum(sum(task.counts.values()) for task in self.tasks().values())
+        rebuilt = Rebuilt()
+        operations = (partial(rebuild_part, task=task, first=first, last=last) for task, first, last in parts)
+        for done in self._database.write_parts(operations):
+            progress(done.items, total)
+            rebuilt += done
+        return rebuilt
 
 
 def open_review(folder: Path, url: str | None = None, *, create: bool = False) -> Review:

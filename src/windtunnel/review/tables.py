@@ -2,7 +2,7 @@
 
 `events` is the record of everything that people decide; rows are only added. The columns `verdicts`,
 `outcome` and `decided` of `items`, `judged` of `queue`, and the table `present` are derived from it in the
-same transaction, and `events.rebuild` computes them again.
+same transaction, and `rebuild.py` computes them again.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class Task:
         kind: its kind of work.
         recipe: its settings.
         counts: the number of items in each role.
+        created: when it was created, in milliseconds since 1970.
     """
 
     id: int
@@ -57,6 +58,7 @@ class Task:
     kind: ReviewKind[Any]
     recipe: TaskRecipe
     counts: Mapping[str, int]
+    created: int
 
     @cached_property
     def class_names(self) -> frozenset[str]:
@@ -133,7 +135,8 @@ def read_tasks(connection: Connection) -> dict[str, Task]:
             recipe = read_record(json.loads(row.recipe), TaskRecipe)
         except (RecordError, ValueError) as error:
             raise UserError(f"The task {row.name} is damaged ({error}); restore the database.") from error
-        found[row.name] = Task(row.id, row.name, REGISTRY.get(row.kind), recipe, counts.get(row.id, {}))
+        kind = REGISTRY.get(row.kind)
+        found[row.name] = Task(row.id, row.name, kind, recipe, counts.get(row.id, {}), row.created)
     return found
 
 

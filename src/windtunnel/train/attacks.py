@@ -89,12 +89,17 @@ def attacked_inputs(step: Step, attack: Attack) -> torch.Tensor:
     """The inputs of a training step after an attack that maximises the cross-entropy with the targets."""
     unit, low = step.pixels.unit, step.pixels.low
 
-    def loss(images: torch.Tensor) -> torch.Tensor:
-        return step.cross_entropy(step.module(low + unit * images))
+    def inputs_of(images: torch.Tensor) -> torch.Tensor:
+        return step.pixels.clipped(low + unit * images).to(step.inputs.dtype)
 
     with evaluating(step.module):
-        images = pgd(loss, (step.inputs - low) / unit, attack, step.generator)
-    return step.pixels.clipped(low + unit * images)
+        images = pgd(
+            lambda images: step.cross_entropy(step.module(inputs_of(images))),
+            (step.inputs - low) / unit,
+            attack,
+            step.generator,
+        )
+    return inputs_of(images)
 
 
 def _random_change(images: torch.Tensor, attack: Attack, generator: torch.Generator) -> torch.Tensor:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from windtunnel.core.errors import UserError, first_line
+
 
 class AveragedWeights:
     """a <- decay * a + (1 - decay) * w after every step, from the weights at the start; buffers are copied.
@@ -29,5 +31,12 @@ class AveragedWeights:
 
 
 def frozen_copy(module: Any) -> Any:
-    """A copy of a module in evaluation mode without gradients."""
-    return copy.deepcopy(module).eval().requires_grad_(False)
+    """A copy of a module in evaluation mode without gradients; refuses a module that cannot be copied."""
+    try:
+        copied = copy.deepcopy(module)
+    except Exception as error:  # of the user's module
+        raise UserError(
+            f"The module cannot be copied ({first_line(error)}), which averaged weights and a teacher need; "
+            "change that part of the module, or leave ema and distillation out."
+        ) from error
+    return copied.eval().requires_grad_(False)

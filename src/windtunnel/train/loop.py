@@ -183,7 +183,7 @@ def fit(
                 history.append(trainer.epoch(views, epoch, steps))
                 save_checkpoint(folder, trainer.modules(), optimiser, history)
                 advance(epoch + 1, history[-1].loss)
-    if trainer.average:
+    if trainer.average is not None:
         module.load_state_dict(trainer.average.module.state_dict())
     declared = {
         "trained_on": (*augmentation.corruptions, *remedies.trained_on()),

@@ -12,6 +12,7 @@ from windtunnel.core.calls import Call, CalledPlugin, call_text, parse_call
 from windtunnel.core.errors import RunFailed, UserError, first_line
 from windtunnel.core.training_records import RemediesRecord, RemedyRecord
 from windtunnel.models.preprocess import Tensor
+from windtunnel.train.averaging import frozen_copy
 from windtunnel.train.batch_steps import REGISTRY as BATCH_STEPS
 from windtunnel.train.batch_steps import BatchStep
 from windtunnel.train.image_steps import REGISTRY as IMAGE_STEPS
@@ -110,7 +111,13 @@ class Remedies:
             )
 
     def check_module(self, module: Any, inputs: torch.Tensor) -> None:
-        """Refuse a module that the batch step cannot change; it is in evaluation mode for the check."""
+        """Refuse a module that the batch step cannot change, or that cannot be copied if a copy is needed.
+
+        The batch step sees it in evaluation mode.
+        """
+        loss = self.loss_call()
+        if self.ema or loss.plugin.teacher(loss.settings):
+            frozen_copy(module)
         if batch := self.batch_call():
             training = module.training
             try:

@@ -40,6 +40,7 @@ def set_training_mode(module: Any, layers: str, classes: int) -> None:
     """Put a module into training mode; frozen layers with running statistics stay in evaluation mode."""
     module.train()
     if layers == "last":
-        for name, layer in module.named_modules():
-            if name != last_layer(module, classes) and any(True for _ in layer.buffers(recurse=False)):
+        last = module.get_submodule(last_layer(module, classes))
+        for layer in module.modules():
+            if layer is not last and next(layer.buffers(recurse=False), None) is not None:
                 layer.train(False)

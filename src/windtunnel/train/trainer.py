@@ -78,8 +78,12 @@ class Trainer:
 
     def modules(self) -> dict[str, Any]:
         """The modules whose weights a checkpoint contains, by their names in it."""
-        further = {"average": self.average and self.average.module, "start": self.start}
-        return {"module": self.module, **{name: module for name, module in further.items() if module}}
+        modules = {"module": self.module}
+        if self.average is not None:
+            modules["average"] = self.average.module
+        if self.start is not None:
+            modules["start"] = self.start
+        return modules
 
     def epoch(self, views: Iterable[Batch], epoch: int, steps: int) -> EpochRow:
         """One pass over the images."""
@@ -122,7 +126,7 @@ class Trainer:
 
     def _teacher(self) -> Any:
         kind = self.loss.plugin.teacher(self.loss.settings)
-        return self.average.module if kind == "average" and self.average else self.start
+        return self.average.module if kind == "average" and self.average is not None else self.start
 
     def _step(self, step: Step, epoch: int, number: int) -> tuple[float, int]:
         """Change the weights; returns the loss, and the number of images that were classified correctly."""
@@ -135,7 +139,7 @@ class Trainer:
             self.optimiser.zero_grad()
             loss.backward()
         self.optimiser.step()
-        if self.average:
+        if self.average is not None:
             self.average.update(self.module)
         return value, changed.correct(logits)
 

@@ -16,9 +16,9 @@ from windtunnel.core.locations import Location
 from windtunnel.core.samples import Sample
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import listed
-from windtunnel.data import Dataset, open_dataset
+from windtunnel.data import Dataset, ImageSource, open_dataset
 
-Source = str | Location | Dataset
+Source = str | Location | ImageSource
 # One dataset, or pairs of a dataset and its share.
 TrainingSource = Source | Sequence[tuple[Source, float]]
 
@@ -67,8 +67,8 @@ class CombinedSets(Dataset):
 
 def sources_and_shares(data: TrainingSource) -> tuple[list[Source], tuple[float, ...]]:
     """The datasets and their shares, whose sum is 1; no shares for a single dataset."""
-    if not isinstance(data, list | tuple):
-        return [data], ()  # type: ignore[list-item]
+    if not isinstance(data, Sequence) or isinstance(data, str):
+        return [data], ()
     pairs = list(data)
     if not pairs or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
         raise UserError(

@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from windtunnel import api
-from windtunnel.core.errors import UserError
 from windtunnel.web import review_models as models
+from windtunnel.web.errors import ERRORS, add_errors, client_address
 from windtunnel.web.media import image_response, media_out
 from windtunnel.web.owner_routes import owner_routes
 from windtunnel.web.responses import events_out, practice_score
@@ -42,7 +41,9 @@ def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False
         secure: whether it is reached through HTTPS only.
     """
     audit = Audit(review.audit_file)
-    app = FastAPI(title="windtunnel review", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="windtunnel review", docs_url=None, redoc_url=None, openapi_url=None, responses=ERRORS
+    )
     signed_in = SignedIn(review, audit, Rate(PER_SECOND, BURST))
     app.state.signed_in = signed_in
     _add_errors(app, audit)
@@ -55,28 +56,17 @@ def review_app(review: api.Review, hosts: Iterable[str], *, secure: bool = False
 
 
 def _add_errors(app: FastAPI, audit: Audit) -> None:
-    @app.exception_handler(UserError)
-    def refused(_request: Request, error: UserError) -> Response:
-        status = 403 if isinstance(error, api.PracticeFirst) else 400
-        return JSONResponse({"detail": str(error)}, status)
+    add_errors(app, audit, "The server failed; your work is kept. Try again.")
+
+    @app.exception_handler(api.PracticeFirst)
+    def practice_first(_request: Request, error: api.PracticeFirst) -> Response:
+        return JSONResponse({"detail": str(error)}, 403)
 
     @app.exception_handler(api.DatabaseLost)
     def lost(request: Request, error: api.DatabaseLost) -> Response:
         audit.write("failed", path=request.url.path[:200], error=str(error)[:500])
         detail = "The review database is missing on the server; your work is kept here. Tell the owner."
         return JSONResponse({"detail": detail}, 503)
-
-    @app.exception_handler(RequestValidationError)
-    def malformed(_request: Request, error: RequestValidationError) -> Response:
-        # FastAPI's own answer repeats the input, which may not be JSON again.
-        found = error.errors()[0]
-        where = ".".join(str(part) for part in found["loc"])
-        return JSONResponse({"detail": f"{where}: {found['msg']}"[:500]}, 422)
-
-    @app.exception_handler(Exception)
-    def failed(request: Request, error: Exception) -> Response:
-        audit.write("failed", path=request.url.path[:200], error=f"{type(error).__name__}: {error}"[:500])
-        return JSONResponse({"detail": "The server failed; your work is kept. Try again."}, 500)
 
 
 def _add_session(
@@ -86,7 +76,7 @@ def _add_session(
 
     @app.post("/api/session")
     def sign_in(body: models.TokenIn, request: Request, response: Response) -> models.PersonOut:
-        address = request.client.host if request.client else ""
+        address = client_address(request)
         # Unknown links are refused without a write, which others would wait for.
         known = review.link_person(body.token)
         if known is not None:

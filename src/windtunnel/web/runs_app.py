@@ -6,19 +6,22 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from windtunnel import api
-from windtunnel.core.errors import UserError
+from windtunnel.web.errors import ERRORS, add_errors, client_address
 from windtunnel.web.review_models import TokenIn
 from windtunnel.web.safety import Audit, Guard, Rate
 from windtunnel.web.shell import page, static_router
 
 COOKIE_SECONDS = 30 * 86_400
 SIGN_IN_PER_SECOND, SIGN_IN_BURST = 0.5, 30
+# Requests of one session, or of one address without sessions: a page of images has up to 200.
+PER_SECOND, BURST = 60, 600
 RUNS_COMPARED = 12
 # Reports have their scripts and styles inside. They are shown in an origin of their own: a report cannot read
 # other pages or send anything.
@@ -50,8 +53,8 @@ def _cookie(request: Request) -> str:
 class Access:
     """Who may see the runs: everybody without a token, else those who have exchanged it for a cookie."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token
+    def __init__(self, token: str, audit: Audit, rate: Rate) -> None:
+        self._token, self._audit, self._rate = token, audit, rate
         self._sessions: set[str] = set()
 
     def begin(self, token: str) -> str | None:
@@ -67,9 +70,17 @@ class Access:
         return not self._token or _digest(request.cookies.get(_cookie(request), "")) in self._sessions
 
     def __call__(self, request: Request) -> None:
-        """Refuse a request without a session."""
+        """Refuse a request without a session, and too many requests of one session or address."""
         if not self.allows(request):
+            self._refused(request, 401, "not signed in")
             raise HTTPException(401, "Open the link with the token that the server printed.")
+        session = request.cookies.get(_cookie(request), "") if self._token else ""
+        if not self._rate.allows(_digest(session) if session else client_address(request)):
+            self._refused(request, 429, "too fast")
+            raise HTTPException(429, "Too many requests; wait a second.", {"retry-after": "1"})
+
+    def _refused(self, request: Request, status: int, reason: str) -> None:
+        self._audit.refused(client_address(request), request.method, request.url.path, status, reason)
 
 
 def _digest(secret: str) -> str:
@@ -77,7 +88,12 @@ def _digest(secret: str) -> str:
 
 
 def runs_app(
-    browser: api.RunBrowser, hosts: Iterable[str], *, token: str = "", secure: bool = False
+    browser: api.RunBrowser,
+    hosts: Iterable[str],
+    *,
+    token: str = "",
+    secure: bool = False,
+    audit_file: Path | None = None,
 ) -> Guard:
     """The ASGI application that browses runs.
 
@@ -86,24 +102,28 @@ def runs_app(
         hosts: the names under which the server may be addressed.
         token: the secret of the link; "" if everybody who reaches the server may see the runs.
         secure: whether it is reached through HTTPS only.
+        audit_file: the file that records who signed in, what was refused and what failed; None for none.
     """
-    audit, access = Audit(None), Access(token)
-    app = FastAPI(title="windtunnel runs", docs_url=None, redoc_url=None, openapi_url=None)
-    _add_errors(app)
-    _add_session(app, access, secure=secure)
+    audit = Audit(audit_file)
+    access = Access(token, audit, Rate(PER_SECOND, BURST))
+    app = FastAPI(title="windtunnel runs", docs_url=None, redoc_url=None, openapi_url=None, responses=ERRORS)
+    _add_errors(app, audit)
+    _add_session(app, access, audit, secure=secure)
     app.include_router(_pages(access))
     app.include_router(_data(browser, access))
     app.include_router(static_router())
     return Guard(app, hosts, audit)
 
 
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(UserError)
-    def refused(_request: Request, error: UserError) -> Response:
-        return JSONResponse({"detail": str(error)}, 404 if isinstance(error, api.NoSuchRun) else 400)
+def _add_errors(app: FastAPI, audit: Audit) -> None:
+    add_errors(app, audit, "The server failed. Try again.")
+
+    @app.exception_handler(api.NoSuchRun)
+    def missing(_request: Request, error: api.NoSuchRun) -> Response:
+        return JSONResponse({"detail": str(error)}, 404)
 
 
-def _add_session(app: FastAPI, access: Access, *, secure: bool) -> None:
+def _add_session(app: FastAPI, access: Access, audit: Audit, *, secure: bool) -> None:
     attempts = Rate(SIGN_IN_PER_SECOND, SIGN_IN_BURST)
 
     @app.get("/join")
@@ -112,10 +132,12 @@ def _add_session(app: FastAPI, access: Access, *, secure: bool) -> None:
 
     @app.post("/api/session")
     def sign_in(body: TokenIn, request: Request, response: Response) -> dict[str, str]:
-        if not attempts.allows(request.client.host if request.client else ""):
+        address = client_address(request)
+        if not attempts.allows(address):
             raise HTTPException(429, "Too many attempts; wait a minute.")
         session = access.begin(body.token)
         if session is None:
+            audit.refused(address, "POST", "/api/session", 401, "unknown link")
             raise HTTPException(401, "This link is not valid; ask for the one that the server printed.")
         response.set_cookie(
             _cookie(request),
@@ -126,6 +148,7 @@ def _add_session(app: FastAPI, access: Access, *, secure: bool) -> None:
             secure=secure,
             path="/",
         )
+        audit.write("signed in", address=address)
         return {"role": "reader"}
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -19,26 +20,35 @@ IDLE_SECONDS = 30
 # A client must have read its response after this many seconds.
 RESPONSE_SECONDS = 120
 CONNECTIONS = 1000
+# Files that a server opens besides its connections: images, the database, logs.
+OTHER_FILES = 1000
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class PatientProtocol(H11Protocol):
     """HTTP whose requests must arrive, and responses be read, within a time: slow clients hold no connection.
 
-    Connections beyond a number are refused, so that those of people at work go on.
+    Of more than `CONNECTIONS`, the oldest one without a complete request is closed: people get through while
+    somebody opens very many. If all others have made requests, the new one is closed.
     """
 
     audit = Audit(None)
+    # Connections without a complete request, oldest first.
+    silent: ClassVar[dict[PatientProtocol, None]] = {}
     _reports = Rate(1, 5)
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._answering: Any = None
+        self.silent[self] = None
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
         if len(self.connections) > CONNECTIONS:
             self._report("too many connections", 503)
-            transport.abort()
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
+            oldest = next(iter(self.silent))
+            oldest.connections.discard(oldest)
+            del self.silent[oldest]
+            oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Handle data, and wait for the response to be read once the request is complete."""
@@ -47,6 +57,7 @@ class PatientProtocol(H11Protocol):
         if cycle is None or cycle.more_body or cycle.response_complete or cycle is self._answering:
             return
         self._answering = cycle
+        self.silent.pop(self, None)
         self._deadline.cancel()
         self._deadline = self.loop.call_later(RESPONSE_SECONDS, self._too_slow)
 
@@ -60,6 +71,7 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._deadline.cancel()
+        self.silent.pop(self, None)
         super().connection_lost(exc)
 
     def _too_slow(self) -> None:
@@ -115,23 +127,55 @@ def listen(host: str, port: int) -> socket.socket:
     return opened
 
 
-def serve(app: Guard, opened: socket.socket) -> None:
-    """Serve until a signal ends it; requests that are under way are finished."""
-    http_server(app).run(sockets=[opened])
+def serve(app: Guard, opened: socket.socket, proxies: Sequence[str] = ()) -> None:
+    """Serve until a signal ends it; requests that are under way are finished.
+
+    Args:
+        app: the application.
+        opened: the socket that listens.
+        proxies: addresses and networks of proxies whose word on the client's address is believed.
+    """
+    _allow_files(CONNECTIONS + OTHER_FILES)
+    http_server(app, proxies).run(sockets=[opened])
 
 
-def http_server(app: Guard) -> uvicorn.Server:
+def http_server(app: Guard, proxies: Sequence[str] = ()) -> uvicorn.Server:
     """A server of an application, not started yet."""
     config = uvicorn.Config(
         app,
-        http=type("AuditedProtocol", (PatientProtocol,), {"audit": app.audit}),
+        http=type("AuditedProtocol", (PatientProtocol,), {"audit": app.audit, "silent": {}}),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=5,
         backlog=512,
     )
     return uvicorn.Server(config)
+
+
+def refuse_unknown_proxies(proxies: Sequence[str]) -> None:
+    """Refuse proxies that are no addresses or networks."""
+    for proxy in proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError as error:
+            raise UserError(
+                f"{option('trusted_proxy')} is {proxy}; give the address of the proxy, such as 127.0.0.1, or "
+                "a network, such as 10.0.0.0/8."
+            ) from error
+
+
+def _allow_files(count: int) -> None:
+    """Let this process open as many files, if the system permits; connections are files too."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

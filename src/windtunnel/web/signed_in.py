@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request
 
 from windtunnel import api
+from windtunnel.web.errors import client_address
 from windtunnel.web.safety import Audit, Rate
 
 # The code of the person for whom a page was opened; a post of somebody else's page is refused.
@@ -29,7 +30,7 @@ class SignedIn:
         """The person of a request."""
         session = request.cookies.get(cookie_name(request), "")
         person = self._review.session_person(session) if session else None
-        address = request.client.host if request.client else ""
+        address = client_address(request)
         if person is None:
             self._audit.refused(address, request.method, request.url.path, 401, "not signed in")
             raise HTTPException(401, "Open your personal link first.")
@@ -46,7 +47,7 @@ class SignedIn:
     def check_rate(self, request: Request, person: api.Person) -> None:
         """Refuse one request more than a person may make."""
         if not self._rate.allows(person.code):
-            address = request.client.host if request.client else ""
+            address = client_address(request)
             self._audit.refused(address, request.method, request.url.path, 429, f"too fast: {person.name}")
             raise HTTPException(429, "Too many requests; wait a second.", {"retry-after": "1"})
 
@@ -54,7 +55,9 @@ class SignedIn:
         """The person of a request, who is an owner."""
         person = self(request)
         if person.role != "owner":
-            self._audit.refused("", request.method, request.url.path, 403, f"not an owner: {person.name}")
+            self._audit.refused(
+                client_address(request), request.method, request.url.path, 403, f"not an owner: {person.name}"
+            )
             raise HTTPException(403, "Only the owner of the review may see this.")
         return person
 

@@ -63,16 +63,19 @@ def command(project: str, out: str, as_json: bool, console: Console, **options: 
                 "images": images,
                 "reviewed": made.reviewed,
                 "outcomes": made.outcomes,
+                "reviewed_outside_shortlist": made.reviewed_outside,
             }
         )
         return
     clean = ["--clean", "DATA"]
     outcomes = ", ".join(f"{name} {count:,}" for name, count in made.outcomes.items())
+    outside = f"{counted(made.reviewed_outside, 'candidate')} with verdicts not in the shortlist, left out"
     print_lines(
         Console(),
         [
             ("set", f"{out}   {made.own.title}, {counted(images, 'image')}"),
             ("candidates", outcomes),
+            *([("note", outside)] if made.reviewed_outside else []),
             ("score", shlex.join(["windtunnel", "run", "MODEL", out, *clean])),
         ],
     )

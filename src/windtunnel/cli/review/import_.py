@@ -8,9 +8,10 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, LOG, print_json
 from windtunnel.cli.printing import print_lines
 from windtunnel.cli.review_database import DATABASE
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import listed
 
 
@@ -20,14 +21,21 @@ from windtunnel.core.wording import listed
 @click.argument("votes", metavar="FILE")
 @DATABASE
 @AS_JSON
-def command(project: str, task: str, votes: str, database: str | None, as_json: bool) -> None:
+@LOG
+def command(
+    project: str, task: str, votes: str, database: str | None, as_json: bool, console: Console
+) -> None:
     """Add the votes in FILE to TASK: a CSV file with id (or set and frame), verdict, reviewer and note.
 
     votes.csv of an export has all details. Reviewers who are not there yet are added without a link. The same
     file is not added twice. A vote does not replace a later one of the same person. Of a file with several
     tasks, only the rows of TASK are added.
+
+    All rows are checked before the first is added. They are added in parts, and people can go on reviewing
+    meanwhile; after an interruption, give the same file again.
     """
-    found = api.import_review_votes(project, task, votes, database=database)
+    with Bar(console, "adding votes") as bar:
+        found = api.import_review_votes(project, task, votes, database=database, progress=bar)
     if as_json:
         print_json(asdict(found))
         return

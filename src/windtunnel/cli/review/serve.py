@@ -25,6 +25,7 @@ def command(
     expose: bool,
     names: tuple[str, ...],
     https: bool,
+    trusted_proxy: tuple[str, ...],
     database: str | None,
 ) -> None:
     """Serve the review of PROJECT to the people whom review people has given a link.
@@ -36,13 +37,21 @@ def command(
     Examples:
       windtunnel review serve birds
       windtunnel review serve birds --host 192.168.0.7 --expose
-      windtunnel review serve birds --name review.example.org --https
+      windtunnel review serve birds --name review.example.org --https --trusted-proxy 127.0.0.1
     """
     load_server("The review app")
     from windtunnel.web.review_app import review_app
-    from windtunnel.web.server import LOOPBACK_NAMES, is_loopback, listen, serve, served_names
+    from windtunnel.web.server import (
+        LOOPBACK_NAMES,
+        is_loopback,
+        listen,
+        refuse_unknown_proxies,
+        serve,
+        served_names,
+    )
 
     refuse_unasked_exposure(host, expose, "whoever has a link sees the images of all tasks")
+    refuse_unknown_proxies(trusted_proxy)
     with api.open_review(project, database) as review:
         if not review.tasks():
             raise UserError(f"{project} has no task; windtunnel review create {project} TASK --kind KIND.")
@@ -55,4 +64,4 @@ def command(
             lines.append(("exposed", f"images and labels of all tasks, to people with a link{encrypted}"))
         lines.append(("stop", "Ctrl-C"))
         print_lines(Console(stderr=True), lines)
-        serve(review_app(review, hosts, secure=https), opened)
+        serve(review_app(review, hosts, secure=https), opened, trusted_proxy)

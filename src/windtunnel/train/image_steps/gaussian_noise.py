@@ -13,9 +13,7 @@ class GaussianNoise(NoiseStep):
 
     name = "gaussian_noise"
     help = "Add normal noise to every pixel and channel of some images."
-    source = (
-        "Rusak et al. 2020, who keep half of the images clean; sigma 0.1 is of Ford et al. 2019, for CIFAR-10"
-    )
+    source = "Rusak et al. 2020, who tune sigma; windtunnel chose its default and the share of clean images"
     parameters = noise_parameters("sigma", 0.1, "standard deviation")
     trained_on = ("gaussian_noise",)
 

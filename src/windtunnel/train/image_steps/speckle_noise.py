@@ -13,7 +13,7 @@ class SpeckleNoise(NoiseStep):
 
     name = "speckle_noise"
     help = "Multiply every pixel and channel of some images by normal noise around 1."
-    source = "Rusak et al. 2020, who keep half of the images clean; windtunnel chose sigma"
+    source = "Rusak et al. 2020, who tune sigma; windtunnel chose its default and the share of clean images"
     parameters = noise_parameters("sigma", 0.2, "standard deviation")
     trained_on = ("speckle_noise",)
 

@@ -29,7 +29,7 @@ class Stability(Loss):
     def value(self, step: Step, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
         """CE + weight * KL(clean || noisy), and the clean logits; both halves are one batch of the module."""
         noise = float(settings["sigma"]) * step.pixels.unit * step.normal()
-        noisy = step.pixels.clipped(step.inputs + noise)
+        noisy = step.pixels.clipped(step.inputs + noise).to(step.inputs.dtype)
         clean_logits, noisy_logits = step.module(torch.cat([step.inputs, noisy])).chunk(2)
         divergence = functional.kl_div(
             functional.log_softmax(noisy_logits, dim=1),
