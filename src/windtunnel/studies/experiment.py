@@ -188,6 +188,7 @@ class Experiment:
         if trainings:
             self.models.train(trainings, workers, advance, records_failures=True)
         possible = [item for item in wrapped if not self._failure(item.seed, self._of(item))]
+        advance(len(wrapped) - len(possible))
         if possible:
             self.models.evaluate_wrapped(possible, workers, advance)
 
