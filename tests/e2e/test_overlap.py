@@ -299,7 +299,7 @@ def test_a_diverging_model_is_named(folder: Path, tmp_path: Path) -> None:
     done = forked_command(*given, cwd=folder)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(
-        "error: The model trained on clean with seed 0 failed: The loss is no longer finite in epoch 1;"
+        "error: The model trained on clean with seed 0 failed: The loss is no longer finite in epoch 1,"
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
     from windtunnel.analysis.doctor_trials import Gain as Gain
     from windtunnel.analysis.effective_robustness import EffectiveRobustness as EffectiveRobustness
+    from windtunnel.analysis.experiments import ExperimentResults as ExperimentResults
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
@@ -54,6 +55,12 @@ if TYPE_CHECKING:
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
+    from windtunnel.api.experiment_reports import StoredExperiment as StoredExperiment
+    from windtunnel.api.experiment_reports import open_experiment as open_experiment
+    from windtunnel.api.experiment_reports import write_experiment_page as write_experiment_page
+    from windtunnel.api.experimenting import PreparedExperiment as PreparedExperiment
+    from windtunnel.api.experimenting import experiment as experiment
+    from windtunnel.api.experimenting import prepare_experiment as prepare_experiment
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
@@ -150,6 +157,7 @@ if TYPE_CHECKING:
     from windtunnel.stats.agreement import Agreement as Agreement
     from windtunnel.store.training_folder import StoredTraining as StoredTraining
     from windtunnel.store.training_folder import is_training as is_training
+    from windtunnel.studies.experiment_records import is_experiment as is_experiment
     from windtunnel.studies.stored_accuracies import is_study as is_study
     from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
 
@@ -160,6 +168,7 @@ _NAMES = {
     "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
     "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
     "windtunnel.analysis.effective_robustness": ("EffectiveRobustness",),
+    "windtunnel.analysis.experiments": ("ExperimentResults",),
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
@@ -185,6 +194,12 @@ _NAMES = {
     "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
+    "windtunnel.api.experimenting": ("PreparedExperiment", "experiment", "prepare_experiment"),
+    "windtunnel.api.experiment_reports": (
+        "StoredExperiment",
+        "open_experiment",
+        "write_experiment_page",
+    ),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": (
         "audit_csv",
@@ -269,6 +284,7 @@ _NAMES = {
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
     "windtunnel.stats.agreement": ("Agreement",),
     "windtunnel.store.training_folder": ("StoredTraining", "is_training"),
+    "windtunnel.studies.experiment_records": ("is_experiment",),
     "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }
 

@@ -33,6 +33,7 @@ COMMANDS = {
         "windtunnel.cli.effective_robustness",
         "Fit shifted to clean accuracy over many models.",
     ),
+    "experiment": ("windtunnel.cli.experiment", "Compare training remedies and wrappers."),
     "explain": ("windtunnel.cli.explain", "Draw the image regions that a prediction depends on."),
     "gate": ("windtunnel.cli.gate", "Exit with 1 if a run is worse than a baseline run."),
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),

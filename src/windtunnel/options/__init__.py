@@ -6,6 +6,7 @@ from windtunnel.options.curation import OodOptions as OodOptions
 from windtunnel.options.curation import TransferOptions as TransferOptions
 from windtunnel.options.distance import DistanceOptions as DistanceOptions
 from windtunnel.options.doctor import DoctorOptions as DoctorOptions
+from windtunnel.options.experiment import ExperimentOptions as ExperimentOptions
 from windtunnel.options.explain import ExplainOptions as ExplainOptions
 from windtunnel.options.export import ExportOptions as ExportOptions
 from windtunnel.options.fine_tune import FineTuneOptions as FineTuneOptions

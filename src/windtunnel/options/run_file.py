@@ -53,7 +53,7 @@ def read_run_file(path: str | Path) -> RunFile:
         elif name in SUBJECT:
             if not isinstance(value, str):
                 raise UserError(f'{file}: {name} is {value!r}; write a string, as in `{name} = "demo"`.')
-            subject[name] = _resolved(file.parent, value, bare=name == "data")
+            subject[name] = resolved_path(file.parent, value, bare=name == "data")
         else:
             changes[name] = _value(file, RunOptions.field(name, f"key in {file}:", SUBJECT), value)
     for name in ("model", "data"):
@@ -75,7 +75,7 @@ def _models(file: Path, value: Any) -> tuple[str, ...]:
 def _resolved_model(folder: Path, text: str) -> str:
     """A model with its path relative to a folder; wrappers before it (`clahe|model.onnx`) stay."""
     wrappers, bar, model = text.rpartition("|")
-    return wrappers + bar + _resolved(folder, model, bare=False)
+    return wrappers + bar + resolved_path(folder, model, bare=False)
 
 
 def _table(file: Path) -> dict[str, Any]:
@@ -97,14 +97,16 @@ def _value(file: Path, field: Field, value: Any) -> Any:
         ]
         return made[0] if field.kind == "text" else tuple(made)
     if field.path == "maybe" and field.kind == "text":
-        return _resolved(file.parent, value, bare=field.name == "clean")
+        return resolved_path(file.parent, value, bare=field.name == "clean")
     if field.path == "maybe":  # UNIT.SETTING=VALUE
         parts = [text.partition("=") for text in value]
-        return tuple(name + equals + _resolved(file.parent, text, bare=True) for name, equals, text in parts)
+        return tuple(
+            name + equals + resolved_path(file.parent, text, bare=True) for name, equals, text in parts
+        )
     return tuple(value) if field.kind == "texts" else value
 
 
-def _resolved(folder: Path, text: str, *, bare: bool) -> str:
+def resolved_path(folder: Path, text: str, *, bare: bool) -> str:
     """A path relative to a folder; text that is not a path is returned unchanged.
 
     Text is a path if it begins with a dot or if such a file exists; `file.py:factory` and `archive#part` also

@@ -25,7 +25,7 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models.torch_layers import last_layer
 from windtunnel.store.training_folder import read_history
 from windtunnel.studies.model_predictions import ModelPredictions
-from windtunnel.studies.model_training import BATCH, PredictFunction, predictor_of, torch_on_one_thread
+from windtunnel.studies.model_training import BATCH, Predict, predictor_of, torch_on_one_thread
 from windtunnel.studies.protocols import Protocol
 from windtunnel.train.loop import fit
 from windtunnel.train.networks import built
@@ -152,7 +152,7 @@ class SubtypeTraining:
             advance=lambda _epoch, _loss: advance(1, 0),
         )
 
-    def _correct(self, predict: PredictFunction) -> NDArray[np.bool_]:
+    def _correct(self, predict: Predict) -> NDArray[np.bool_]:
         """Whether the type of every test image is predicted."""
         side_px = self.protocol.side_px
         clean = Condition("clean", edition=edition_of(side_px, side_px))
