@@ -68,6 +68,7 @@ class VariantFacts(Record, frozen=True):
         remedies: what is done in training and at test time, as texts.
         trained_on: corruptions that its models have seen in training.
         order: variants of the same order see training images in the same order.
+        exposures: how often a training uses each training image: epochs times copies in an epoch.
     """
 
     name: str
@@ -77,6 +78,7 @@ class VariantFacts(Record, frozen=True):
     remedies: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     order: str = ""
+    exposures: int = 0
 
 
 class DifferenceResult(Record, frozen=True):
@@ -395,6 +397,13 @@ def _notes(baseline: str, tested: Sequence[Tested], seeds: int) -> Iterator[str]
             "One seed: the intervals do not include the variance between trainings, and trained variants get "
             "no verdict. Give seeds = 3 or more."
         )
+    base = next(one.facts for one in tested if one.facts.name == baseline)
+    for one in tested:
+        if one.facts.exposures != base.exposures and not one.facts.of:
+            yield (
+                f"{one.facts.name} uses each training image {one.facts.exposures} times, and {baseline} "
+                f"{base.exposures} times: a part of the difference may come from longer or shorter training."
+            )
     for one in tested:
         if one.facts.trained_on and not one.failed and not one.facts.of:
             yield (
