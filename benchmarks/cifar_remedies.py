@@ -17,8 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
 
 import windtunnel
+from windtunnel.core.progress_bar import Bar
 from windtunnel.models.preprocess import wanted
 from windtunnel.studies.experiment_file import ExperimentFile, read_experiment_file
 from windtunnel.studies.model_training import TrainingPlan, torch_on_one_thread
@@ -116,7 +118,8 @@ def main() -> None:
     if given.time:
         print_times(read_experiment_file(file), given.data, given.workers)
     elif not given.write_only:
-        windtunnel.experiment(file, given.out, workers=given.workers)
+        with Bar(Console(stderr=True), "training epochs") as bar:
+            windtunnel.experiment(file, given.out, workers=given.workers, progress=bar)
         print(f"done; windtunnel report {given.out}")
 
 

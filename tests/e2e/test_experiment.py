@@ -282,7 +282,7 @@ def test_a_grid_is_chosen_on_another_suite_and_drawn(folder: Path) -> None:
     text += """
 [variants.adversarial]
 loss = "adversarial(epsilon={epsilon}, steps=1)"
-settings = { batch = 25 }
+settings = { batch = 25, epochs = 2 }
 grid = { epsilon = [0.01, 0.1] }
 
 [variants.sharp]
@@ -306,6 +306,8 @@ grid = { clip = [2, 4] }
     # One seed says nothing about other trainings.
     assert content.get("comparisons", 0) == 0
     assert any(note.startswith("One seed") for note in content["notes"])
+    longer = "adversarial(epsilon=0.1) uses each training image 2 times, and standard 1 times"
+    assert any(note.startswith(longer) for note in content["notes"])
     page = forked_command("report", "grid", cwd=folder)
     assert page.returncode == 0, page.stderr
     assert "adversarial by parameter" in (folder / "grid" / "report.html").read_text()

@@ -76,5 +76,6 @@ def test_the_interval_covers_the_true_difference(
         errors[1] += 0.2
         found = seed_difference(errors[1], errors[0], seed_variance(errors.mean(axis=2), paired=paired))
         inside += found.low <= 0.2 <= found.high
-    # 95 % of 500 has a standard deviation of 1 %; Satterthwaite's approximation is not exact.
-    assert 0.915 <= inside / trials <= 0.985
+    # 95 % of 500 has a standard deviation of 1 %. With few seeds the interval covers up to 98 %: a variance
+    # that is larger by chance replaces the pooled one.
+    assert 0.92 <= inside / trials <= 0.995

@@ -68,6 +68,7 @@ class VariantFacts(Record, frozen=True):
         remedies: what is done in training and at test time, as texts.
         trained_on: corruptions that its models have seen in training.
         order: variants of the same order see training images in the same order.
+        exposures: how often a training uses each training image: epochs times copies in an epoch.
     """
 
     name: str
@@ -77,6 +78,7 @@ class VariantFacts(Record, frozen=True):
     remedies: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     order: str = ""
+    exposures: int = 0
 
 
 class DifferenceResult(Record, frozen=True):
@@ -251,7 +253,7 @@ def experiment_results(
         variants=tuple(_with_verdicts(result, adjusted) for result in results),
         comparisons=len(judged),
         choice=_choice(choosing, finished, judge) if choosing and finished else None,
-        notes=(*notes, *_notes(baseline, tested, shape[0])),
+        notes=(*notes, *_notes(baseline, tested, suites, shape[0])),
     )
 
 
@@ -384,7 +386,9 @@ def _choice(suite: SuiteConditions, finished: Mapping[str, Tested], judge: _Judg
     return Choice(suite.name, best, errors, not_worse, seen)
 
 
-def _notes(baseline: str, tested: Sequence[Tested], seeds: int) -> Iterator[str]:
+def _notes(
+    baseline: str, tested: Sequence[Tested], suites: Sequence[SuiteConditions], seeds: int
+) -> Iterator[str]:
     failed = [one.facts.name for one in tested if one.failed]
     if failed:
         yield f"{counted(len(failed), 'variant')} failed: {listed(failed)}."
@@ -395,9 +399,18 @@ def _notes(baseline: str, tested: Sequence[Tested], seeds: int) -> Iterator[str]
             "One seed: the intervals do not include the variance between trainings, and trained variants get "
             "no verdict. Give seeds = 3 or more."
         )
+    base = next(one.facts for one in tested if one.facts.name == baseline)
     for one in tested:
-        if one.facts.trained_on and not one.failed and not one.facts.of:
+        if one.facts.exposures != base.exposures and not one.facts.of:
             yield (
-                f"{one.facts.name} was trained on {listed(one.facts.trained_on)}: its scores under these "
-                "corruptions are no evidence of robustness to others."
+                f"{one.facts.name} uses each training image {one.facts.exposures} times, and {baseline} "
+                f"{base.exposures} times: a part of the difference may come from longer or shorter training."
+            )
+    scored = tuple(dict.fromkeys(unit for suite in suites for unit in suite.units.values()))
+    for one in tested:
+        seen = seen_in_training(one.facts.trained_on, scored)
+        if seen and not one.failed and not one.facts.of:
+            yield (
+                f"{one.facts.name} was trained on {listed(seen)}: its scores under these corruptions are no "
+                "evidence of robustness to others."
             )

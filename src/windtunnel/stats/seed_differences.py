@@ -21,8 +21,9 @@ from scipy.special import fdtrc, stdtr, stdtrit
 
 from windtunnel.stats.intervals import CONFIDENCE
 
-# A method's own variance between seeds replaces the pooled one if it is significantly larger at this level.
-LARGER_VARIANCE = 0.05
+# A method's own variance between seeds replaces the pooled one if an F-test at this level finds it larger. At
+# 5 % the test overlooks most larger variances of three seeds: see `benchmarks/seed_coverage.py`.
+LARGER_VARIANCE = 0.25
 
 Errors = NDArray[np.float64]
 
@@ -104,7 +105,7 @@ def seed_difference(
 
 
 def _larger(new: Errors, old: Errors, pooled: SeedVariance) -> SeedVariance:
-    """The pooled variance, or that of two methods alone if it is significantly larger (F-test)."""
+    """The pooled variance, or that of two methods alone if it is larger by the F-test."""
     own = seed_variance(np.stack([new.mean(axis=1), old.mean(axis=1)]), paired=pooled.paired)
     if own.value <= pooled.value or own.freedom >= pooled.freedom:
         return pooled

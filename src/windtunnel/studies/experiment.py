@@ -290,4 +290,5 @@ def variant_facts(variant: Variant) -> VariantFacts:
         remedies=tuple(texts),
         trained_on=variant.trained_on,
         order=f"copies {variant.augmentation.copies}, batch {variant.settings.batch}",
+        exposures=variant.settings.epochs * variant.augmentation.copies,
     )
