@@ -111,17 +111,37 @@ def test_an_undo_that_arrives_late_takes_back_its_own_verdict_only(review: Revie
     assert not review.rebuild().changed
 
 
-@pytest.mark.parametrize("hours_ago", (-5, 24 * 365 * 50))
-def test_a_wrong_clock_neither_wins_for_ever_nor_loses_work(review: Review, hours_ago: float) -> None:
+def test_a_clock_that_is_ahead_does_not_win_for_ever(review: Review) -> None:
     ann, _ = review.add_person("Ann", "reviewer")
     item = offered(review, ann)[0]
     review.append(ann, [made(item, 1, "accept")])
     time.sleep(0.005)
-    review.append(ann, [made(item, hours_ago, "unsure")])  # counts as made when it arrived
+    review.append(ann, [made(item, -5, "unsure")])  # counts as made when it arrived
     assert choices(review) == {item: "unsure"}
     time.sleep(0.005)
     review.append(ann, [made(item, 0, "reject")])
     assert choices(review) == {item: "reject"}
+
+
+@pytest.mark.parametrize("hours", ((30, 23), (50, 40), (1, -1), (-1, -2)))
+def test_events_of_one_device_keep_their_order_whatever_its_clock_says(
+    review: Review, hours: tuple[float, float]
+) -> None:
+    ann, _ = review.add_person("Ann", "reviewer")
+    item = offered(review, ann)[0]
+    first, second = (made(item, before, word) for before, word in zip(hours, ("accept", "reject"), strict=True))
+    review.append(ann, [first, second])  # the task was created 24 hours ago
+    assert choices(review) == {item: "reject"}
+    review.append(ann, [made(item, hours[1], "", action="undo", target=second.event)])
+    assert choices(review) == {item: "accept"}
+
+
+def test_a_clock_before_the_task_does_not_replace_verdicts_of_another_device(review: Review) -> None:
+    ann, _ = review.add_person("Ann", "reviewer")
+    item = offered(review, ann)[0]
+    review.append(ann, [made(item, 1, "accept")])
+    review.append(ann, [made(item, 24 * 365 * 50, "unsure")])  # counts as made when the task was created
+    assert choices(review) == {item: "accept"}
 
 
 def test_rebuild_corrects_what_is_derived_and_says_what_changed(

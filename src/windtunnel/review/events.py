@@ -180,16 +180,15 @@ def _set_judged(connection: Connection, item: int, person: int, *, judged: bool)
 
 
 def made_at(task: Task, row: Any) -> int:
-    """When an event was made, in milliseconds since 1970.
+    """When an event was made, in milliseconds since 1970: the time of the person's clock, within limits.
 
-    It is the time of the person's clock. A clock that is ahead does not win over later events: a time after
-    the arrival, or before the task was created, counts as that of the arrival. An imported event has the time
-    of its row.
+    A time after the arrival counts as the arrival, a time before the task was created as its creation. So
+    events of one device, whose times never decrease, keep their order, whatever its clock says. An imported
+    event has the time of its row, which may be before the task.
     """
     imported = row.event[14:15] == IMPORTED_VERSION
     earliest = 0 if imported else task.created
-    plausible = earliest <= row.client_time <= row.server_time
-    return int(row.client_time if plausible else row.server_time)
+    return int(max(earliest, min(row.client_time, row.server_time)))
 
 
 def in_order(task: Task, rows: Iterable[Any]) -> list[Any]:
