@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import threading
@@ -203,3 +204,22 @@ def test_a_wrong_row_at_the_end_of_a_table_imports_nothing(review: Review, tmp_p
             api.import_review_votes(tmp_path, TASK, votes_table(tmp_path, [*good, wrong]))
         assert not list(review.event_rows(review.task(TASK)))
         assert not review.people()
+
+
+@pytest.mark.parametrize("hours", ((3, 2), (50, 40)))
+def test_an_earlier_export_does_not_replace_verdicts_that_were_made_later(
+    review: Review, tmp_path: Path, hours: tuple[float, float]
+) -> None:
+    ann, _ = review.add_person("Ann", "reviewer")
+    item = offered(review, ann)[0]
+    first = made(item, hours[0], "accept")
+    review.append(ann, [first])
+    created = review.task(TASK).created
+    api.export_review(tmp_path, TASK, tmp_path / "export")
+    (row,) = csv.DictReader((tmp_path / "export" / "votes.csv").open())
+    assert int(row["time"]) == max(first.client_time, created)  # when it was made, not when it arrived
+    review.append(ann, [made(item, hours[1], "reject")])
+    imported = api.import_review_votes(tmp_path, TASK, tmp_path / "export" / "votes.csv")
+    assert (imported.added, imported.outdated) == (0, 1)
+    assert choices(review) == {item: "reject"}
+    assert not review.rebuild().changed

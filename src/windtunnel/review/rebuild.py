@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
 
-from windtunnel.review.events import in_force, outcome_values
+from windtunnel.review.events import in_force, made_at, outcome_values
 from windtunnel.review.kinds import OPEN
 from windtunnel.review.records import VOTE, WORK
 from windtunnel.review.tables import events, items, present, queue
@@ -105,7 +105,7 @@ def _in_force(task: Task, rows: Sequence[Row[Any]]) -> dict[_Line, Row[Any]]:
 def _correct_present(
     connection: Connection, task: Task, first: int, last: int, expected: dict[_Line, Row[Any]]
 ) -> int:
-    wanted = {line: (row.event, row.verdict, row.server_time) for line, row in expected.items()}
+    wanted = {line: (row.event, row.verdict, made_at(task, row)) for line, row in expected.items()}
     stored = {
         (row.item, row.channel, row.person): (row.event, row.verdict, row.time)
         for row in connection.execute(select(present).where(present.c.item.between(first, last)))
