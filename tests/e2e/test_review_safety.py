@@ -171,6 +171,19 @@ def test_malformed_bodies_are_refused(running: RunningReview, body: bytes) -> No
     assert running.raw("/api/events", body, running.sign_in("Ann")) in (400, 422)
 
 
+def test_ids_of_imported_events_are_refused(running: RunningReview) -> None:
+    cookies = {name: running.sign_in(name) for name in ("Ann", "Olga")}
+    _, queue, _ = running.get("/api/tasks/select/items?count=1", cookies["Ann"])
+    given = event(queue["items"][0]["item"])
+    given["event"] = str(uuid.uuid5(uuid.NAMESPACE_URL, "a row of a table"))
+    assert running.post("/api/events", {"events": [given]}, cookies["Ann"])[0] == 422
+    decision = {key: given[key] for key in ("event", "item", "verdict", "client_time")}
+    resolve = "/api/owner/tasks/select/resolve"
+    assert running.post(resolve, {"events": [decision]}, cookies["Olga"])[0] == 422
+    with api.open_review(running.folder) as review:
+        assert given["event"] not in {row["event"] for row in review.event_rows(review.task("select"))}
+
+
 def test_large_bodies_are_refused(running: RunningReview) -> None:
     cookie = running.sign_in("Ann")
     assert running.raw("/api/events", b" " * 600_000, cookie) == 413
