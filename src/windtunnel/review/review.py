@@ -175,6 +175,11 @@ class Review:
             )
             return int(connection.execute(asked).scalar_one())
 
+    def most_places(self, task: Task, person: Person) -> int:
+        """How many items a person can judge at most; of spare check items, only those that have a place."""
+        with self._database.reading() as connection:
+            return queues.most_places(connection, task, person)
+
     def finished(self, task: Task) -> int:
         """How many work items have as many verdicts as the task asks for."""
         with self._database.reading() as connection:

@@ -55,8 +55,8 @@ class TaskOut(Model):
     """A task in the list of a person.
 
     Attributes:
-        items: work items of the task.
-        judged: work items on which this person has a verdict.
+        items: items that this person can judge at most; hidden check items count, as they look like others.
+        judged: items on which this person has a verdict.
         finished: work items that have as many verdicts as the task asks for.
     """
 
