@@ -339,6 +339,28 @@ def test_very_many_connections_do_not_stop_people_at_work(running: RunningReview
     assert "too many connections" in {row.get("reason") for row in running.audit()}
 
 
+def test_idle_connections_do_not_keep_people_out(running: RunningReview) -> None:
+    cookie = running.sign_in("Ann")
+    idle = [running.connect() for _ in range(150)]  # the limit of this server is 100
+    try:
+        for connection in idle:
+            assert ask(connection, "GET", "/join")[0] == 200
+        assert running.get("/api/session", cookie)[0] == 200
+        assert ask(idle[-1], "GET", "/join")[0] == 200  # the oldest ones are closed, the newest are not
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def test_requests_that_are_sent_together_are_answered(running: RunningReview) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as opened:
+        opened.sendall(b"GET /join HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * 3)
+        received = b""
+        while received.count(b"</html>") < 3 and (part := opened.recv(65536)):
+            received += part
+    assert received.count(b"HTTP/1.1 200") == 3
+
+
 def test_the_audit_log_has_no_secret(running: RunningReview) -> None:
     running.sign_in("Ann")
     text = (running.folder / "review" / "audit.jsonl").read_text()
