@@ -130,7 +130,9 @@ def test_events_of_one_device_keep_their_order_whatever_its_clock_says(
 ) -> None:
     ann, _ = review.add_person("Ann", "reviewer")
     item = offered(review, ann)[0]
-    first, second = (made(item, before, word) for before, word in zip(hours, ("accept", "reject"), strict=True))
+    first, second = (
+        made(item, before, word) for before, word in zip(hours, ("accept", "reject"), strict=True)
+    )
     review.append(ann, [first, second])  # the task was created 24 hours ago
     assert choices(review) == {item: "reject"}
     review.append(ann, [made(item, hours[1], "", action="undo", target=second.event)])

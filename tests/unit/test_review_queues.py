@@ -26,9 +26,7 @@ def review(tmp_path: Path) -> Iterator[Review]:
         yield opened
 
 
-def create(
-    review: Review, count: int, overlap: int, more: Sequence[NewItem] = (), **recipe: Any
-) -> None:
+def create(review: Review, count: int, overlap: int, more: Sequence[NewItem] = (), **recipe: Any) -> None:
     items = [
         NewItem(f"{number}", (MediaFile("image", f"{number}.png"),), ("cat",), {"id": f"{number}"})
         for number in range(count)

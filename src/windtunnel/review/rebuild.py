@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +14,13 @@ from sqlalchemy import Connection, Row, and_, delete, func, insert, select, upda
 from windtunnel.review.events import in_force, made_at, outcome_values
 from windtunnel.review.kinds import OPEN
 from windtunnel.review.records import VOTE, WORK
-from windtunnel.review.tables import events, items, present, queue
+from windtunnel.review.tables import events, facts, items, present, queue
 from windtunnel.review.tasks import Task
 
 # Items that are computed in one transaction; people save their verdicts between two of them.
 PART = 500
+# The fact that identifies the last rebuild.
+REBUILT = "rebuilt"
 # Item, channel and person of a verdict in force.
 _Line = tuple[int, str, int]
 
@@ -54,6 +57,17 @@ class Rebuilt:
     def changed(self) -> bool:
         """Whether anything was corrected."""
         return bool(self.verdicts or self.outcomes or self.places)
+
+
+def last_rebuild(connection: Connection) -> str:
+    """What identifies the last rebuild that corrected something; "" for none."""
+    return str(connection.execute(select(facts.c.value).where(facts.c.name == REBUILT)).scalar() or "")
+
+
+def record_rebuild(connection: Connection) -> None:
+    """Record that a rebuild has corrected something, so that servers compute again what they keep."""
+    connection.execute(delete(facts).where(facts.c.name == REBUILT))
+    connection.execute(insert(facts).values(name=REBUILT, value=str(uuid.uuid4())))
 
 
 def item_parts(connection: Connection, task: Task) -> list[tuple[int, int]]:
