@@ -6,8 +6,8 @@ A place of a queue never changes. An offer is a lease: until it ends, the place 
 An item with `overlap` verdicts is closed for everybody else, also for those who hold it.
 
 A person who has nothing left takes over leases of other people: of each of them at most half, those that the
-other person would come to last. The only item of a person is taken over if the lease is not new. If both judge
-such an item, it has more than `overlap` verdicts; all count.
+other person would come to last. The only item of a person is taken over if the lease is not new. If both
+judge such an item, it has more than `overlap` verdicts; all count.
 """
 
 from __future__ import annotations

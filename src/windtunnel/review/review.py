@@ -199,7 +199,7 @@ class Review:
             return progress.task_progress(connection, task)
 
     def agreement(self, task: Task) -> agreement.TaskAgreement:
-        """Agreement of the people, and their accuracy where answers are known; kept until events are added."""
+        """Agreement of the people, and their accuracy where answers are known; kept until events come."""
         with self._database.reading() as connection:
             counted = select(func.count()).where(events_table.c.task == task.id)
             state = (int(connection.execute(counted).scalar_one()), last_rebuild(connection))
