@@ -640,6 +640,49 @@ def test_a_changed_table_corrects_labels(
     assert sorted(labels(project)) == [("kept", ""), ("new", ""), ("wrong", ""), ("wrong", "")]
 
 
+def test_an_unlabelled_row_takes_no_label_from_a_later_row_of_the_same_url(
+    tmp_path: Path, windtunnel_command: Command, server: ImageServer
+) -> None:
+    """In one table without a conflict; over other tables as the latest collection."""
+    options = (*FAST, "--allow-private")
+
+    def rows(*given: str) -> list[dict[str, str]]:
+        return [{"url": f"{server.url}/image/a", "label": label} for label in given]
+
+    found = collect(windtunnel_command, table(tmp_path / "t.csv", rows("", "cat", "cat")), *options)
+    assert [row["status"] for row in found] == ["duplicate", "ok", "duplicate"]
+    assert [row["reason"] for row in found] == ["same URL as row 2", "", "same URL as row 2"]
+    assert labels(tmp_path / "p") == [("cat", "")]
+    collect(windtunnel_command, table(tmp_path / "u.csv", rows("", "dog")), *options)
+    assert labels(tmp_path / "p") == [("dog", "label conflict: also given as 'cat'")]
+    collect(windtunnel_command, table(tmp_path / "u.csv", rows("", "")), *options)
+    assert labels(tmp_path / "p") == [("dog", "label conflict: also given as 'cat'")]
+    collect(windtunnel_command, table(tmp_path / "u.csv", rows("", "cat", "fox")), *options)
+    assert labels(tmp_path / "p") == [("cat", "label conflict: also given as 'fox'")]
+    assert server.paths() == ["/image/a"]
+
+
+def test_stored_rows_whose_image_belongs_to_an_unlabelled_row_keep_their_label(tmp_path: Path) -> None:
+    """Projects may have the image in the first row of a URL, although a later row has the label."""
+    from windtunnel.core.candidates import Candidate
+    from windtunnel.curate.collected_batches import duplicates_marked
+
+    shared = {"batch": "b", "url": "http://zoo/a", "source": "", "licence": "", "tag": ""}
+    image = {"id": "0" * 32, "file": "media/00/0.jpg", "width": 9, "height": 9, "format": "jpeg", "bytes": 5}
+    empty = {"id": "", "file": "", "width": 0, "height": 0, "format": "", "bytes": 0}
+    rows = [
+        Candidate(**shared, **image, row=0, label="", status="ok", reason=""),
+        Candidate(**shared, **empty, row=1, label="cat", status="duplicate", reason="same URL as row 1"),
+    ]
+    marked = duplicates_marked(rows)
+    assert [(row.status, row.label, row.reason) for row in marked] == [
+        ("duplicate", "", "same content as row 2, whose label is 'cat'"),
+        ("ok", "cat", ""),
+    ]
+    assert marked[1].file == rows[0].file
+    assert duplicates_marked(marked) == marked
+
+
 def test_a_file_in_another_class_folder_has_its_new_label(
     tmp_path: Path, windtunnel_command: Command
 ) -> None:

@@ -34,18 +34,19 @@ def duplicates_marked(rows: Sequence[Candidate], sources: Mapping[str, str] | No
         rows: the rows of all batches, in the order of collection.
         sources: the name of each batch's source.
     """
+    contents = {(row.batch, row.url): row for row in reversed(rows) if row.id}
+    # Every row with the image that it gives: a row with the URL of another row of its batch gives the same.
+    filled = [_with_content(row, contents.get((row.batch, row.url))) for row in rows]
     holders: dict[str, Candidate] = {}
-    by_url: dict[tuple[str, str], str] = {}
     # By content and source: the latest batch that gives a label, and its labels.
     given: dict[str, dict[str, tuple[str, list[str]]]] = {}
-    for row in rows:
-        if row.id:
-            if row.id not in holders or _decides(row, holders[row.id]):
-                holders[row.id] = row
-            by_url.setdefault((row.batch, row.url), row.id)
-        content = row.id or (by_url.get((row.batch, row.url), "") if row.status == "duplicate" else "")
-        if content and row.label:
-            of_content = given.setdefault(content, {})
+    for row in filled:
+        if not row.id:
+            continue
+        if row.id not in holders or _decides(row, holders[row.id]):
+            holders[row.id] = row
+        if row.label:
+            of_content = given.setdefault(row.id, {})
             source = (sources or {}).get(row.batch, row.batch)
             if source not in of_content or of_content[source][0] != row.batch:
                 of_content[source] = (row.batch, [])
@@ -55,14 +56,26 @@ def duplicates_marked(rows: Sequence[Candidate], sources: Mapping[str, str] | No
         for content, of_content in given.items()
     }
     return [
-        _marked(row, holders[row.id], labels.get(row.id, ()), sources or {}) if row.id else row
-        for row in rows
+        _marked(image, holders[image.id], labels.get(image.id, ()), sources or {})
+        if row.id or (image.id and image is holders[image.id])
+        else row
+        for row, image in zip(rows, filled, strict=True)
     ]
 
 
 def stored_labels(rows: Sequence[Candidate]) -> dict[str, str]:
     """The label of every stored image, by id, of rows with marked duplicates."""
     return {row.id: row.label for row in rows if row.status == "ok"}
+
+
+def _with_content(row: Candidate, image: Candidate | None) -> Candidate:
+    """A row that was not requested because of its URL, with the image of that URL; other rows as they are."""
+    if row.id or image is None or row.status != "duplicate":
+        return row
+    return replace(
+        row, id=image.id, file=image.file, width=image.width, height=image.height, format=image.format,
+        bytes=image.bytes,
+    )  # fmt: skip
 
 
 def _decides(row: Candidate, earlier: Candidate) -> bool:
