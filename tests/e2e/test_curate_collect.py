@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -716,12 +717,48 @@ def test_a_project_without_stored_order_opens_and_is_corrected(tmp_path: Path) -
         assert labels(tmp_path / "p") == [(name, "")]
 
 
+def test_sources_of_the_same_name_in_two_folders_are_different(tmp_path: Path) -> None:
+    """Their labels are conflicts; a correction of one of them is none."""
+    from windtunnel import api
+
+    def images(parent: str, name: str) -> Path:
+        folder = tmp_path / parent / "images"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / name).mkdir(parents=True)
+        (folder / name / "0.jpg").write_bytes(jpeg((9, 0, 0)))
+        return folder
+
+    api.collect_candidates(images("a", "cat"), tmp_path / "p")
+    api.collect_candidates(images("b", "dog"), tmp_path / "p")
+    assert labels(tmp_path / "p") == [("dog", "label conflict: also given as 'cat'")]
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    images("a", "emu")
+    api.collect_candidates(tmp_path / "link" / "images", tmp_path / "p")
+    assert labels(tmp_path / "p") == [("emu", "label conflict: also given as 'dog'")]
+    api.collect_candidates(images("b", "emu"), tmp_path / "p")
+    assert labels(tmp_path / "p") == [("emu", "")]
+
+
+def test_a_project_that_stored_names_of_sources_opens_and_is_corrected(tmp_path: Path) -> None:
+    from windtunnel import api
+
+    (tmp_path / "0.jpg").write_bytes(jpeg((9, 0, 0)))
+    source = tmp_path / "t.csv"
+    api.collect_candidates(table(source, [{"file": "0.jpg", "tag": "cat"}]), tmp_path / "p")
+    file = tmp_path / "p" / "batches.json"
+    content = json.loads(file.read_text())
+    for batch in content["batches"]:
+        del batch["path"]
+    file.write_text(json.dumps(content))
+    assert labels(tmp_path / "p") == [("cat", "")]
+    api.collect_candidates(table(source, [{"file": "0.jpg", "tag": "fox"}]), tmp_path / "p")
+    assert labels(tmp_path / "p") == [("fox", "")]
+
+
 def test_a_kill_while_a_correction_is_written_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stop before every single write of the command, and then the command again."""
-    import shutil
-
     from windtunnel import api
     from windtunnel.curate import collect_journal, project
     from windtunnel.store import atomic_files

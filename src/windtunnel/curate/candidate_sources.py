@@ -53,12 +53,14 @@ class CandidateSource:
         wanted: what is to be collected, in order.
         read: returns the bytes of a candidate that is no URL; raises `ImageError`.
         location: the folder or dataset that files are relative to.
+        path: the resolved path of the table or dataset; the source as given if it is no path.
     """
 
     name: str
     wanted: tuple[Wanted, ...]
     read: Callable[[Wanted], bytes]
     location: str
+    path: str
 
     @property
     def batch(self) -> str:
@@ -150,7 +152,7 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
             raise OutsideFolder
         return read_file(path)
 
-    return CandidateSource(str(file), tuple(wanted), read, str(folder))
+    return CandidateSource(str(file), tuple(wanted), read, str(folder), str(file.resolve()))
 
 
 def _problem(line: CsvLine, header: Sequence[str], cells: Mapping[str, str]) -> str:
@@ -184,7 +186,7 @@ def _dataset(source: str, options: CollectOptions) -> CandidateSource:
         return content if isinstance(content, bytes) else png.function(content)
 
     location = str(Path(source).resolve()) if Path(source).exists() else source
-    return CandidateSource(source, wanted, read, location)
+    return CandidateSource(source, wanted, read, location, location)
 
 
 @dataclass(frozen=True)

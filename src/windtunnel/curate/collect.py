@@ -75,7 +75,7 @@ def collect(
     interval = seconds_between(options.rate)
     classes = read_class_map(options.classes)
     opened = open_source(source, options)
-    batch = CollectedBatch(opened.batch, Path(opened.name).name)
+    batch = CollectedBatch(opened.batch, Path(opened.name).name, opened.path)
     step = COLLECT.of(batch.batch)
     labels = [_label(row, classes) for row in opened.wanted]
     recipe = CollectRecipe(
@@ -211,7 +211,10 @@ def _requested_before(
 def _requested_rows(
     wanted: Sequence[Wanted], labels: Sequence[str | None], known: Mapping[int, Outcome]
 ) -> dict[str, int]:
-    """By URL, the row that requests it: one whose image is known, else the first with a label, else the first."""
+    """By URL, the row that requests it: one with a known image, else the first labelled row, else the first.
+
+    Other rows of the URL are duplicates of it.
+    """
     rows: dict[str, list[int]] = {}
     for number, row in enumerate(wanted):
         if row.url and not row.problem and labels[number] is not None:

@@ -151,7 +151,7 @@ class Project(RecipeFolder):
         rows: list[Candidate] = []
         for batch in batches:
             rows += changed[batch.batch] if batch.batch in changed else self._batch_rows(batch.batch)
-        return duplicates_marked(rows, {batch.batch: batch.source for batch in batches})
+        return duplicates_marked(rows, batches)
 
     def _batch_rows(self, batch: str) -> list[Candidate]:
         return [Candidate(**row) for row in read_table(self._batch_file(batch)).to_pylist()]
@@ -202,7 +202,8 @@ class Project(RecipeFolder):
         latest = [*(other for other in before if other.batch != batch.batch), batch]
         if len(latest) == len(before) and latest != before:
             labels = [stored_labels(self._marked(order, changed)) for order in (before, latest)]
-            latest = before if labels[0] == labels[1] else latest
+            if labels[0] == labels[1]:
+                latest = [batch if other.batch == batch.batch else other for other in before]
         content = json.dumps(CollectedBatches(tuple(latest)).to_json(), indent=2, ensure_ascii=False) + "\n"
         file = self.folder / BATCHES_FILE
         if not file.is_file() or file.read_bytes() != content.encode():
