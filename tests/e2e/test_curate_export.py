@@ -492,6 +492,9 @@ def test_bad_exports_are_refused_before_any_work(
     (tmp_path / "none.csv").write_text(f"id,verdict\n{some_id},reject\n")
     (tmp_path / "columns.csv").write_text(f"image,verdict\n{some_id},accept\n")
     (tmp_path / "unnamed.csv").write_text(f"id,verdict\n{some_id},accept\n{some_id},reject\n")
+    votes = [f"{some_id},accept,", f"{some_id},reject,ann"]
+    for name, rows in (("first", votes), ("last", votes[::-1])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,verdict,reviewer", *rows, ""]))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
     for arguments, message in (
@@ -500,7 +503,9 @@ def test_bad_exports_are_refused_before_any_work(
         ((project, "--out", "set", "--reviewed", "bad.csv"), "no stored candidate"),
         ((project, "--out", "set", "--reviewed", "word.csv"), "the verdict 'maybe'"),
         ((project, "--out", "set", "--reviewed", "none.csv"), "is left for the set (not_reviewed 9"),
-        ((project, "--out", "set", "--reviewed", "unnamed.csv"), "line 3 is a further verdict"),
+        ((project, "--out", "set", "--reviewed", "unnamed.csv"), "line 2 has no reviewer, but"),
+        ((project, "--out", "set", "--reviewed", "first.csv"), "line 2 has no reviewer, but"),
+        ((project, "--out", "set", "--reviewed", "last.csv"), "line 3 has no reviewer, but"),
         ((project, "--out", "set", "--role", "out"), "windtunnel curate ood selects out-of-distribution"),
         ((project, "--out", "set", "--reviewed", "columns.csv"), "has the columns image, verdict;"),
         ((project, "--out", "set", "--name", "Bad Name"), "--name"),
