@@ -37,6 +37,7 @@ from windtunnel.curate.filter_models import FilterModel, load_source
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
 from windtunnel.curate.project import Project
+from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.models import load_model
 
 CLASSES = [0, 1, 2]
@@ -428,6 +429,33 @@ def test_declared_wordnet_ids_are_those_of_the_folders(
     )
     with pytest.raises(UserError, match=message):
         windtunnel.run(model, tmp_path / "mine", out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("folders", "classes", "message"),
+    [
+        ((0, 1), ("cat", "dog"), ""),
+        ((1, 2), ("cat", "dog", "emu"), ""),
+        ((3, 7), ("3", "7"), ""),
+        ((1, 2), ("cat", "dog"), "the folder '2', but its windtunnel.toml declares 2 classes"),
+        ((1, 2), ("0", "1", "3"), "the folder '2', not among the 3 classes"),
+    ],
+)
+def test_numbered_folders_are_places_in_the_declared_classes(
+    tmp_path: Path, folders: tuple[int, ...], classes: tuple[str, ...], message: str
+) -> None:
+    for label in folders:
+        put(tmp_path / "mine" / str(label) / "a.png", label, shade=label)
+    (tmp_path / "mine" / "windtunnel.toml").write_text(
+        '[natural_set]\nname = "mine"\nextends = "natural"\ntitle = "My set"\n'
+        f"classes = {json.dumps(classes)}\n"
+    )
+    if message:
+        with pytest.raises(UserError, match=message):
+            open_own_images(str(tmp_path / "mine"), "natural")
+    else:
+        opened = open_own_images(str(tmp_path / "mine"), "natural")
+        assert sorted(label for sample in opened.samples() for label in sample.labels) == list(folders)
 
 
 def test_own_sets_are_listed_with_the_published_ones(

@@ -16,6 +16,7 @@ from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.frame_layouts import frame_images
+from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.natural_classes import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data.natural_sets import Images, NaturalDataset, without_clean
 from windtunnel.data.own_sets import DECLARATION, own_natural_set
@@ -263,8 +264,21 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images
 
 
 def _check_declared_classes(natural: NaturalSet, dataset: Dataset) -> None:
-    """Refuse folders that a declared list of classes lacks, and declared WordNet ids that do not exist."""
+    """Refuse folders that a declared list of classes lacks, and declared WordNet ids that do not exist.
+
+    Numbered folders are places in a list of names, from 0; in a list of numbers they are its classes.
+    """
     if not natural.classes:
+        return
+    space = dataset.label_space
+    if space.name == INDICES and label_space_of(natural.classes)[0].name != INDICES:
+        highest = max((label for sample in dataset.samples() for label in sample.labels), default=0)
+        if highest >= len(natural.classes):
+            raise UserError(
+                f"{dataset.location} has the folder '{space.classes[highest]}', but its {DECLARATION} "
+                f"declares {len(natural.classes):,} classes, numbered from 0; add classes there, or "
+                "remove the folder."
+            )
         return
     foreign = sorted(_used_classes(dataset) - set(natural.classes))
     if foreign:
@@ -272,7 +286,7 @@ def _check_declared_classes(natural: NaturalSet, dataset: Dataset) -> None:
             f"{dataset.location} has the folder '{foreign[0]}', not among the {len(natural.classes):,} "
             f"classes that its {DECLARATION} declares; add it there, or remove the folder."
         )
-    if dataset.label_space.name == IMAGENET_1K:
+    if space.name == IMAGENET_1K:
         unknown = [name for name in natural.classes if name not in imagenet_1k().classes]
         if unknown:
             raise UserError(
