@@ -128,8 +128,8 @@ def make_frame_sets(
     """
     workers.check(portable=True, live="")
     with project.created():
-        project.mark_started(VIDEO.name)
         items = _items(videos, sampling, labels, origin)
+        project.mark_started(VIDEO.name)
         missing = [item for item in items if stored_recipe(project, item.name) != item.recipe]
         progress(len(items) - len(missing), len(items))
         if missing:
