@@ -611,7 +611,9 @@ def test_a_changed_table_corrects_labels(
     project = tmp_path / "p"
     done = windtunnel_command("curate", "export", project, "--out", tmp_path / "set")
     assert done.returncode == 2
-    assert "1 of 4 candidates have no label" in done.stderr
+    assert re.search(
+        r"1 of 4 candidates have no label, the first is [0-9a-f]{32} \(row 3 of t.csv\);", done.stderr
+    )
     status = windtunnel_command("curate", "status", project).stdout
     assert re.search(r"unlabelled +1 stored image, the first is [0-9a-f]{32} \(row 3 of t.csv\)", status), (
         status

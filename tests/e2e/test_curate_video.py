@@ -279,6 +279,41 @@ def test_a_killed_command_continues_with_the_same_result(tmp_path: Path, windtun
     assert everything(tmp_path / "p") == whole
 
 
+def test_a_command_that_stops_while_videos_are_hashed_leaves_no_unfinished_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from windtunnel.curate import video
+    from windtunnel.curate.anchor_sampling import Sampling
+    from windtunnel.curate.project import Project
+
+    def stopped(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    write_clip(tmp_path / "a.mkv", numbered_frames(5))
+    monkeypatch.setattr(video, "file_digest", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        video.make_frame_sets(Project(tmp_path / "p"), [tmp_path / "a.mkv"], Sampling())
+    assert Project(tmp_path / "p").unfinished() == []
+
+
+def test_frame_sets_of_an_unfinished_command_are_not_exported(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    write_clip(tmp_path / "a.mkv", numbered_frames(30))
+    table(tmp_path / "labels.csv", {"video": "a.mkv", "label": "cat"})
+    arguments = "a.mkv", "--labels", "labels.csv", "--frames", 1
+    curate(windtunnel_command, *arguments)
+    (tmp_path / "p" / "started").mkdir(exist_ok=True)
+    (tmp_path / "p" / "started" / "video").touch()  # as a killed command leaves it
+    export = "curate", "export", "p", "--out", "set"
+    for command in (export, (*export, "--step", "video"), ("review", "create", "p", "t", "--kind", "pairs")):
+        done = windtunnel_command(*command)
+        assert done.returncode == 2, command
+        assert "windtunnel curate video was started" in done.stderr
+    curate(windtunnel_command, *arguments)
+    assert windtunnel_command(*export).returncode == 0
+
+
 # Export
 
 

@@ -72,6 +72,12 @@ def duplicates_marked(rows: Sequence[Candidate], batches: Sequence[CollectedBatc
     ]
 
 
+def row_name(row: Candidate, batches: Sequence[CollectedBatch]) -> str:
+    """A row with its number and the file or folder name of its source, for messages."""
+    names = {batch.batch: batch.source for batch in batches}
+    return f"row {row.row + 1} of {names.get(row.batch, row.batch)}"
+
+
 def stored_labels(rows: Sequence[Candidate]) -> dict[str, str]:
     """The label of every stored image, by id, of rows with marked duplicates."""
     return {row.id: row.label for row in rows if row.status == "ok"}
