@@ -139,7 +139,7 @@ def _held_out_note(
     if any(base.weights == held_out.weights for base in bases):
         return "a filter model was fine-tuned from it: not independent of the selection"
     for used in filters:
-        # Fingerprints of one file begin alike, whatever the preprocessing.
+        # The fingerprint of a file has the same first part with any preprocessing.
         if used.weights.split("-")[0] == held_out.weights.split("-")[0]:
             return "same file as a filter model, in other preprocessing: not held out"
         if used.name == held_out.name:
