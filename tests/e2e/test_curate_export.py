@@ -520,6 +520,10 @@ def test_bad_exports_are_refused_before_any_work(
     (tmp_path / "none.csv").write_text(f"id,verdict\n{some_id},reject\n")
     (tmp_path / "columns.csv").write_text(f"image,verdict\n{some_id},accept\n")
     (tmp_path / "unnamed.csv").write_text(f"id,verdict\n{some_id},accept\n{some_id},reject\n")
+    two_lines = f'id,verdict,note\n{some_id},accept,"two\nlines"\n\n'
+    (tmp_path / "lines.csv").write_text(f"{two_lines}{some_id},maybe,\n")
+    (tmp_path / "more.csv").write_text(f"{two_lines}{some_id},accept,a,b\n")
+    (tmp_path / "fewer.csv").write_text(f"{two_lines}{some_id},accept\n")
     votes = [f"{some_id},accept,", f"{some_id},reject,ann"]
     for name, rows in (("first", votes), ("last", votes[::-1])):
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,verdict,reviewer", *rows, ""]))
@@ -532,6 +536,9 @@ def test_bad_exports_are_refused_before_any_work(
         ((project, "--out", "set", "--reviewed", "word.csv"), "the verdict 'maybe'"),
         ((project, "--out", "set", "--reviewed", "none.csv"), "is left for the set (not_reviewed 9"),
         ((project, "--out", "set", "--reviewed", "unnamed.csv"), "line 2 has no reviewer, but"),
+        ((project, "--out", "set", "--reviewed", "lines.csv"), "line 5 has the verdict 'maybe'"),
+        ((project, "--out", "set", "--reviewed", "more.csv"), "line 5 has 4 cells, the header 3"),
+        ((project, "--out", "set", "--reviewed", "fewer.csv"), "line 5 has 2 cells, the header 3"),
         ((project, "--out", "set", "--reviewed", "first.csv"), "line 2 has no reviewer, but"),
         ((project, "--out", "set", "--reviewed", "last.csv"), "line 3 has no reviewer, but"),
         ((project, "--out", "set", "--role", "out"), "windtunnel curate ood selects out-of-distribution"),

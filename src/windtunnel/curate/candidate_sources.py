@@ -158,10 +158,14 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
 def _problem(line: CsvLine, header: Sequence[str], cells: Mapping[str, str]) -> str:
     """Why a line names no candidate; "" if it names one."""
     if len(line.cells) != len(header):
-        return f"line {line.number} has {counted(len(line.cells), 'cell')}, the header {len(header)}"
+        return _cell_problem(line, header)
     if cells["url"] and cells["file"]:
         return f"line {line.number} has both a url and a file"
     return "" if cells["url"] or cells["file"] else f"line {line.number} has neither a url nor a file"
+
+
+def _cell_problem(line: CsvLine, header: Sequence[str]) -> str:
+    return f"line {line.number} has {counted(len(line.cells), 'cell')}, the header {len(header)}"
 
 
 class OutsideFolder(Exception):
@@ -218,12 +222,17 @@ def csv_lines(file: Path) -> tuple[list[str], list[CsvLine]]:
     return header, lines[1:]
 
 
-def csv_rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with lower-case column names; refuses files that are none."""
+def csv_rows(file: Path) -> list[tuple[int, dict[str, str]]]:
+    """The line and the cells, by lower-case column name, of each row of a CSV file.
+
+    Refuses files that are none, and rows with more or fewer cells than there are columns.
+    """
     header, lines = csv_lines(file)
     _refuse_repeated(file, header)
-    empty = dict.fromkeys(header, "")
-    return [empty | dict(zip(header, line.cells, strict=False)) for line in lines]
+    for line in lines:
+        if len(line.cells) != len(header):
+            raise UserError(f"{file}: {_cell_problem(line, header)}; correct the line.")
+    return [(line.number, dict(zip(header, line.cells, strict=True))) for line in lines]
 
 
 def _refuse_repeated(file: Path, header: Sequence[str]) -> None:

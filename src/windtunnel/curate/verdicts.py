@@ -76,15 +76,16 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
     rows = csv_rows(Path(file))
     if not rows:
         raise UserError(f"{option('reviewed')} is {file}, which has no verdicts; give a table with some.")
-    if not {"id", "verdict"} <= set(rows[0]):
+    columns = list(rows[0][1])
+    if not {"id", "verdict"} <= set(columns):
         raise UserError(
-            f"{option('reviewed')} is {file}, which has the columns {', '.join(rows[0])}; give a CSV "
+            f"{option('reviewed')} is {file}, which has the columns {', '.join(columns)}; give a CSV "
             "file with the columns id and verdict, and optionally label, reviewer and note."
         )
     votes: dict[str, dict[str, str]] = {}
     notes: dict[str, dict[str, str]] = {}
     places: dict[str, list[tuple[str, str]]] = {}
-    for number, row in enumerate(rows, 2):
+    for number, row in rows:
         id_, verdict = row["id"].strip(), row["verdict"].strip().lower()
         reviewer = plain_cell(row.get("reviewer", "").strip())
         if id_ not in labels:
