@@ -33,7 +33,8 @@ from windtunnel.curate.collect_journal import Journal, Outcome, journal_path
 from windtunnel.curate.collected_batches import CollectedBatch, duplicates_marked, stored_labels
 from windtunnel.curate.downloads import DownloadFailed, Limits, split_url
 from windtunnel.curate.hosts import SLEEP, Hosts, Stopped, seconds_between
-from windtunnel.curate.project import COLLECT_STEP, FinishedStep, Project, StepKind, counts
+from windtunnel.curate.project import COLLECT_STEP, Project, counts
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, pillow_quiet, read_header
 from windtunnel.options.collect import CollectOptions

@@ -26,7 +26,7 @@ from windtunnel.curate.collected_batches import row_name
 from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
-from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepKind, counts
+from windtunnel.curate.project import AUDIT_FOLDER, Project, counts
 from windtunnel.curate.set_files import (
     csv_text,
     declaration_text,
@@ -35,6 +35,7 @@ from windtunnel.curate.set_files import (
     sources_text,
     votes_text,
 )
+from windtunnel.curate.steps import AuditRow, StepKind
 from windtunnel.curate.verdicts import Verdict, read_verdicts
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration

@@ -41,8 +41,9 @@ from windtunnel.curate.frame_tables import (
     read_videos,
 )
 from windtunnel.curate.frame_verdicts import EXPORTED, FrameVerdicts, read_frame_verdicts
-from windtunnel.curate.project import Project, StepKind, counts
+from windtunnel.curate.project import Project, counts
 from windtunnel.curate.set_files import csv_text, declaration_text, set_name, sources_text, votes_text
+from windtunnel.curate.steps import StepKind
 from windtunnel.curate.video import VIDEO
 from windtunnel.data import content_hash
 from windtunnel.data.label_spaces import label_space_of

@@ -14,7 +14,8 @@ from windtunnel.curate.collected_batches import row_name
 from windtunnel.curate.frame_tables import PARTS_FOLDER, SETS_TABLE, SetFrame, read_set_frames
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
-from windtunnel.curate.project import CANDIDATES_FOLDER, COLLECT_STEP, Project, StepRecord, counts
+from windtunnel.curate.project import CANDIDATES_FOLDER, COLLECT_STEP, Project, counts
+from windtunnel.curate.steps import StepRecord
 from windtunnel.curate.transfer import TRANSFER
 from windtunnel.curate.video import VIDEO
 

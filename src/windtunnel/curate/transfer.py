@@ -29,7 +29,8 @@ from windtunnel.curate.filter_models import FilterModel, load_filter_models
 from windtunnel.curate.fine_tuning import fine_tuned_from
 from windtunnel.curate.hard import HARD, OTHER_CLASS
 from windtunnel.curate.implausible_models import doubtful_declarations, near_chance
-from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.curate.project import Project
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.options.curation import TransferOptions

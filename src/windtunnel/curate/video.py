@@ -17,7 +17,8 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.curate.anchor_sampling import Sampling
 from windtunnel.curate.frame_tables import VideoPart, VideoRow, read_parts, stored_recipe, write_tables
-from windtunnel.curate.project import Project, StepKind, counts
+from windtunnel.curate.project import Project, counts
+from windtunnel.curate.steps import StepKind
 from windtunnel.curate.video_frames import VideoItem, frame_sets_of
 from windtunnel.curate.video_labels import LabelTable, Origin
 from windtunnel.engine.executors import Workers
