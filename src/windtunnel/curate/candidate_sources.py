@@ -20,7 +20,7 @@ from windtunnel.options.collect import CollectOptions
 
 COLUMNS = ("url", "file", "tag", "label", "licence", "source")
 SPELLINGS = {"license": "licence", "path": "file", "class": "label"}
-# Cells longer than this are no names; a URL has its own limit.
+# Longer cells are refused; a URL has its own limit.
 MAX_CELL_CHARACTERS = 1000
 
 
@@ -202,7 +202,7 @@ class CsvLine:
 
 
 def csv_lines(file: Path) -> tuple[list[str], list[CsvLine]]:
-    """The lower-case column names and the rows of a CSV file; refuses files that are none.
+    """The lower-case column names and the rows of a CSV file; refuses other files.
 
     Empty lines are omitted. A row may have more or fewer cells than there are columns.
     """
@@ -225,7 +225,7 @@ def csv_lines(file: Path) -> tuple[list[str], list[CsvLine]]:
 def csv_rows(file: Path) -> list[tuple[int, dict[str, str]]]:
     """The line and the cells, by lower-case column name, of each row of a CSV file.
 
-    Refuses files that are none, and rows with more or fewer cells than there are columns.
+    Refuses other files, and rows with more or fewer cells than there are columns.
     """
     header, lines = csv_lines(file)
     _refuse_repeated(file, header)
