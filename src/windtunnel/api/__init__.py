@@ -125,8 +125,8 @@ if TYPE_CHECKING:
     from windtunnel.curate.collect import Collected as Collected
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
-    from windtunnel.curate.project import FinishedStep as FinishedStep
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
+    from windtunnel.curate.steps import FinishedStep as FinishedStep
     from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
     from windtunnel.engine.cost import storage_bytes as storage_bytes
@@ -259,8 +259,8 @@ _NAMES = {
     "windtunnel.curate.collect": ("Collected",),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
-    "windtunnel.curate.project": ("FinishedStep",),
     "windtunnel.curate.status": ("ProjectStatus",),
+    "windtunnel.curate.steps": ("FinishedStep",),
     "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),
     "windtunnel.engine.cost": ("storage_bytes",),
