@@ -177,6 +177,33 @@ def test_the_exported_model_has_the_averaged_weights(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_averaged_weights_have_batch_norm_statistics_of_their_own(tmp_path: Path) -> None:
+    """The mean over all images, and the mean of the batches' variances, with the averaged convolution."""
+    images = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), dtype=np.uint8)
+    np.savez(tmp_path / "images.npz", images=images, labels=np.arange(64) % 10)
+    settings = Settings(epochs=5, batch=32, learning_rate=0.5, area=(1.0, 1.0), mirror=False)
+    module = network()[1:]
+    done = fit(
+        module, tmp_path / "images.npz", tmp_path / "t", preprocess=PREPROCESS, settings=settings,
+        remedies=Remedies(ema=0.99),
+    )  # fmt: skip
+    convolution, normalisation = module[0], module[1]
+    with torch.no_grad():
+        inputs = (torch.from_numpy(images).permute(0, 3, 1, 2) / 255 - 0.5) / 0.25
+        features = convolution(inputs).transpose(0, 1).flatten(1)
+    torch.testing.assert_close(normalisation.running_mean, features.mean(dim=1), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(normalisation.running_var, features.var(dim=1), rtol=0.05, atol=0.01)
+    np.testing.assert_allclose(
+        windtunnel.load_model(done.model).predict(images), module.eval()(inputs).detach(), atol=1e-3
+    )
+    again = network()[1:]  # a finished training has the same result
+    fit(
+        again, tmp_path / "images.npz", tmp_path / "t", preprocess=PREPROCESS, settings=settings,
+        remedies=Remedies(ema=0.99),
+    )  # fmt: skip
+    assert all(torch.equal(value, module.state_dict()[name]) for name, value in again.state_dict().items())
+
+
 def test_last_layer_training_leaves_everything_else_bit_identical(tmp_path: Path) -> None:
     before, module = network().state_dict(), network()
     fit(

@@ -97,6 +97,8 @@ class Trainer:
             for group in self.optimiser.param_groups:
                 group["lr"] = self.settings.learning_rate_at(epoch, number, steps)
             loss, right = self._step(self._prepared(images, labels, epoch, number), epoch, number)
+            if self.average is not None:
+                self.average.update(self.module, epoch * steps + number)
             total, correct, seen = total + loss * len(labels), correct + right, seen + len(labels)
         # The last step of the epoch can spoil the weights although its loss was finite.
         if not all(bool(torch.isfinite(value).all()) for value in self.module.parameters()):
@@ -108,11 +110,16 @@ class Trainer:
             accuracy=correct / seen,
         )
 
+    def recompute_statistics(self, views: Iterable[Batch]) -> None:
+        """Give the averaged weights batch-norm statistics of their own; frozen layers keep theirs."""
+        if self.average is not None and self.layers == "all":
+            inputs = (self._inputs(images) for images, _ in views)
+            self.average.recompute_statistics(inputs, self.settings.seed)
+
     def _prepared(
         self, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], epoch: int, number: int
     ) -> Step:
-        array = np.ascontiguousarray(self.preprocess.tensor.apply(images))
-        inputs, *views = torch.from_numpy(array).to(self.place).split(len(labels))
+        inputs, *views = self._inputs(images).split(len(labels))
         return training_step(
             self.module,
             inputs,
@@ -123,6 +130,9 @@ class Trainer:
             views=tuple(views),
             teacher=self._teacher(),
         )
+
+    def _inputs(self, images: np.ndarray[Any, Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(self.preprocess.tensor.apply(images))).to(self.place)
 
     def _teacher(self) -> Any:
         kind = self.loss.plugin.teacher(self.loss.settings)
@@ -139,8 +149,6 @@ class Trainer:
             self.optimiser.zero_grad()
             loss.backward()
         self.optimiser.step()
-        if self.average is not None:
-            self.average.update(self.module)
         return value, changed.correct(logits)
 
 
