@@ -85,10 +85,10 @@ def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path, remedies:
 
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "part", remedies, advance=stop)
-    # The continuing process may begin with any weights.
     module = network()
-    with torch.no_grad():
-        module[5].weight.fill_(9)
+    if "distillation" not in remedies.loss:  # the continuing process may begin with any trained weights
+        with torch.no_grad():
+            module[5].weight.fill_(9)
     fit(module, "demo", tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, remedies=remedies)
     assert_same_weights(tmp_path / "whole", tmp_path / "part")
     assert (tmp_path / "whole" / "model.onnx").read_bytes() == (tmp_path / "part" / "model.onnx").read_bytes()
@@ -132,11 +132,13 @@ def test_views_of_a_loss_have_the_same_crop_and_random_steps_of_their_own() -> N
     plain, equalised = first_batch(()), first_batch(("clahe",))
     images, one, two = np.split(first_batch(("cutout(fill=7)", "clahe"), versions=2), 3)
     assert np.array_equal(images, equalised)  # without the random step
-    images, one, two = np.split(first_batch(("clahe", "cutout(fill=7)"), versions=2), 3)
+    assert not np.array_equal(one, two) and not np.array_equal(plain, equalised)
+    images, one, two = np.split(first_batch(("cutout(fill=7)",), versions=2), 3)
+    assert np.array_equal(images, plain)
     for view in (one, two):
         covered = (view == 7).all(axis=-1)
-        assert np.array_equal(view[~covered], equalised[~covered]) and not np.array_equal(view, equalised)
-    assert not np.array_equal(one, two) and not np.array_equal(plain, equalised)
+        assert np.array_equal(view[~covered], plain[~covered]) and not np.array_equal(view, plain)
+    assert not np.array_equal(one, two)
 
 
 def test_remedies_are_part_of_the_recipe(tmp_path: Path) -> None:
@@ -175,6 +177,69 @@ def test_the_exported_model_has_the_averaged_weights(tmp_path: Path) -> None:
         TorchPredictor(module, PREPROCESS.tensor)(images),
         rtol=1e-4, atol=1e-4,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("remedies", "layer"), [(Remedies(layers="last"), 1), (Remedies(loss="distillation"), 5)]
+)
+def test_other_frozen_weights_or_another_teacher_are_another_training(
+    tmp_path: Path, remedies: Remedies, layer: int
+) -> None:
+    trained(tmp_path, remedies)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+    module = network()
+    with torch.no_grad():
+        module[layer].weight.mul_(2)
+    with pytest.raises(UserError, match=r"another training \(different module\)"):
+        fit(module, "demo", tmp_path, preprocess=PREPROCESS, settings=QUICK, remedies=remedies)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+    assert trained(tmp_path, remedies).losses
+
+
+class HeadFirst(torch.nn.Module):
+    """Two layers of ten outputs, registered in another order than they are used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = torch.nn.Linear(10, 10)
+        self.hidden = torch.nn.Linear(3072, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.head(self.hidden(images.flatten(1)).relu())
+        return scores
+
+
+def test_the_last_layer_is_the_one_that_is_used_last(tmp_path: Path) -> None:
+    normalised = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10), torch.nn.LayerNorm(10))
+    for module, words in ((HeadFirst(), "uses is head, not hidden"), (normalised, "uses is 2, not 1")):
+        with pytest.raises(UserError, match=words) as told:
+            fit(module, "demo", tmp_path / "t", preprocess=PREPROCESS, remedies=Remedies(layers="last"))
+        assert "\n" not in str(told.value) and not (tmp_path / "t").exists()
+
+
+class Modes(torch.nn.Module):
+    """A part of a module with parts of its own and a buffer; records the modes of all in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.5))
+        self.register_buffer("scale", torch.ones(1))
+        self.last = torch.nn.Linear(3072, 10)
+        self.modes: set[tuple[bool, ...]] = set()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        if torch.is_grad_enabled():
+            self.modes.add((self.training, self.backbone.training, self.backbone[1].training,
+                            self.last.training))  # fmt: skip
+        scores: torch.Tensor = self.last(self.backbone(images) * self.scale)
+        return scores
+
+
+def test_everything_frozen_is_in_evaluation_mode(tmp_path: Path) -> None:
+    module = Modes()
+    settings = Settings(epochs=1, batch=512)
+    fit(module, "demo", tmp_path, preprocess=PREPROCESS, settings=settings, remedies=Remedies(layers="last"))
+    assert (False, False, False, True) in module.modes and not any(any(modes[:3]) for modes in module.modes)
 
 
 def test_averaged_weights_have_batch_norm_statistics_of_their_own(tmp_path: Path) -> None:
@@ -341,6 +406,7 @@ def test_weights_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
         ({"loss": "cross_entropy(smoothing=1.5)"}, "smoothing is '1.5'; give a number from 0 to 1"),
         ({"loss": "jensen_shannon"}, "compares 3 versions of each image, and images has no random"),
         ({"loss": "jensen_shannon", "images": ("clahe",)}, "no random step"),
+        ({"images": ("clahe", "cutout")}, "clahe is followed by cutout, .*; put clahe last"),
         ({"loss": "distillation(teacher=average)"}, "takes the averaged weights as its teacher; give ema"),
         ({"loss": "distillation(teacher=me)"}, "teacher is 'me'; give start or average"),
         ({"ema": 1}, r"ema is 1; give a number from 0 \(none\) to below 1"),

@@ -144,8 +144,9 @@ def fit(
     place, classes = torch_device(device), len(dataset.label_space)
     module = module.to(place)
     check_fits(module, preprocess, classes, place)
-    check_layers(module, remedies.layers, classes)
-    remedies.check_module(module, blank_inputs(preprocess, place))
+    blank = blank_inputs(preprocess, place)
+    check_layers(module, remedies.layers, classes, blank)
+    remedies.check_module(module, blank)
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
     recipe = training_recipe(

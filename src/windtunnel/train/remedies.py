@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -64,6 +65,12 @@ class Remedies:
                 f"{name} compares {1 + loss.plugin.views} versions of each image, and images has no random "
                 "step that makes them different; add one, such as augmix."
             )
+        for call, following in itertools.pairwise(steps):
+            if call.plugin.wrapper and not following.plugin.wrapper:
+                raise UserError(
+                    f"{call.plugin.name} is followed by {following.plugin.name}, but at test time it is the "
+                    f"last change of an image; put {call.plugin.name} last."
+                )
         if batch and not loss.plugin.mixable:
             raise UserError(
                 f"{name} cannot be combined with {batch.plugin.name}; leave one of batch and loss out."
