@@ -388,6 +388,92 @@ def test_weights_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
     assert not (tmp_path / "checkpoint.pt").exists()
 
 
+class GrowingBuffer(torch.nn.Module):
+    """A buffer that training makes infinite, and a mask that is infinite from the start."""
+
+    def __init__(self, largest: float) -> None:
+        super().__init__()
+        self.layers = network()
+        self.largest = largest
+        self.register_buffer("scale", torch.ones(1))
+        self.register_buffer("mask", torch.tensor([-torch.inf]))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.scale.fill_(self.largest)
+        scores: torch.Tensor = self.layers(images)
+        return scores
+
+
+def test_buffers_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
+    one_step = Settings(epochs=1, batch=100_000, learning_rate=0.01)
+    with pytest.raises(UserError, match="buffer scale is no longer finite in epoch 1; lower learning_rate"):
+        fit(GrowingBuffer(np.inf), "demo", tmp_path / "t", preprocess=PREPROCESS, settings=one_step)
+    assert not (tmp_path / "t" / "checkpoint.pt").exists()
+    done = fit(GrowingBuffer(2.0), "demo", tmp_path / "u", preprocess=PREPROCESS, settings=one_step)
+    assert len(done.losses) == 1
+
+
+@pytest.mark.parametrize(
+    ("remedies", "trained_on"),
+    [
+        (Remedies(images=("cutout", "gaussian_noise")), ("s2n/cutout", "gaussian_noise")),
+        (Remedies(images=("cutout(probability=0)", "gaussian_noise(probability=0)")), ()),
+        (Remedies(images=("cutout(share=0)", "augmix(severity=0)")), ()),
+        (Remedies(loss="stability"), ("gaussian_noise",)),
+        (Remedies(loss="stability(sigma=0)"), ()),
+    ],
+    ids=str,
+)
+def test_steps_without_an_effect_declare_nothing(remedies: Remedies, trained_on: tuple[str, ...]) -> None:
+    assert remedies.trained_on() == trained_on
+
+
+def test_the_model_declares_averaging_and_layers(tmp_path: Path) -> None:
+    done = trained(tmp_path, Remedies(batch="mixup", ema=0.9, layers="last"))
+    model = windtunnel.load_model(done.model)
+    assert model.about.trained_with == ("mixup(alpha=0.2, probability=1)", "ema=0.9", "layers=last")
+
+
+class NoGradient(torch.nn.Module):
+    """Its scores do not depend on its inputs as far as torch knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.nn.Linear(3072, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.last(images.detach().flatten(1))
+        return scores
+
+
+class Pair(torch.nn.Module):
+    """A part that returns two outputs, or the halves of images as images of their own."""
+
+    def __init__(self, halves: bool) -> None:
+        super().__init__()
+        self.halves = halves
+
+    def forward(self, images: torch.Tensor) -> Any:
+        return torch.cat(images.chunk(2, dim=2)) if self.halves else (images, images)
+
+
+class Around(torch.nn.Module):
+    """A network around such a part."""
+
+    def __init__(self, halves: bool) -> None:
+        super().__init__()
+        self.part = Pair(halves)
+        self.layers = network()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        made = self.part(images)
+        scores: torch.Tensor = self.layers(
+            torch.cat(made.chunk(2), dim=2) if isinstance(made, torch.Tensor) else made[0]
+        )
+        return scores
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -406,6 +492,10 @@ def test_weights_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
         ({"loss": "cross_entropy(smoothing=1.5)"}, "smoothing is '1.5'; give a number from 0 to 1"),
         ({"loss": "jensen_shannon"}, "compares 3 versions of each image, and images has no random"),
         ({"loss": "jensen_shannon", "images": ("clahe",)}, "no random step"),
+        ({"loss": "jensen_shannon", "images": ("augmix(severity=0)",)}, "no random step"),
+        ({"loss": "jensen_shannon", "images": ("cutout(probability=0)",)}, "no random step"),
+        ({"loss": "adversarial", "batch": "moex"}, "adversarial cannot be combined with moex"),
+        ({"loss": "logit_pairing", "batch": "moex"}, "logit_pairing cannot be combined with moex"),
         ({"images": ("clahe", "cutout")}, "clahe is followed by cutout, .*; put clahe last"),
         ({"loss": "distillation(teacher=average)"}, "takes the averaged weights as its teacher; give ema"),
         ({"loss": "distillation(teacher=me)"}, "teacher is 'me'; give start or average"),
@@ -428,6 +518,12 @@ def test_mistakes_get_one_line(given: dict[str, Any], words: str) -> None:
           "remedies": Remedies(batch="moex")}, "moex: the module has no convolution; give the name"),
         ({"remedies": Remedies(batch="moex(layer=9)")}, "Unknown layer of the module '9'"),
         ({"remedies": Remedies(batch="moex(layer=4)")}, r"layer 4 returns shape \(2, 512\) .*feature map"),
+        ({"module": Around(False), "remedies": Remedies(batch="moex(layer=part)")},
+         "layer part returns a tuple for 2 images"),
+        ({"module": Around(True), "remedies": Remedies(batch="moex(layer=part)")},
+         r"layer part returns shape \(4, 3, 16, 32\) for 2 images"),
+        ({"module": NoGradient(), "remedies": Remedies(loss="adversarial")},
+         "adversarial attacks images by the gradient of the module's scores, and the module has none"),
         ({"data": [("demo", 0)]}, "share of demo is 0; give a number above 0"),
         ({"data": []}, r"data is \[\]; give one dataset, or pairs"),
         ({"data": ["demo", "demo"]}, "give one dataset, or pairs of a dataset and its share"),

@@ -32,6 +32,7 @@ class Trainer:
 
     Attributes:
         average: the moving average of the weights; None for none.
+        infinite: names of buffers that are not finite on purpose, such as masks.
         start: the module as it was at the start, if the loss has it as its teacher; else None.
     """
 
@@ -45,6 +46,7 @@ class Trainer:
     pixels: PixelRange
     loss: Call[Loss]
     batch: Call[BatchStep] | None
+    infinite: frozenset[str]
     average: AveragedWeights | None
     start: Any
 
@@ -72,6 +74,7 @@ class Trainer:
             pixels=PixelRange.of(preprocess.tensor, place),
             loss=loss,
             batch=remedies.batch_call(),
+            infinite=_infinite_buffers(module),
             average=AveragedWeights(module, remedies.ema) if remedies.ema else None,
             start=frozen_copy(module) if loss.plugin.teacher(loss.settings) == "start" else None,
         )
@@ -100,9 +103,11 @@ class Trainer:
             if self.average is not None:
                 self.average.update(self.module, epoch * steps + number)
             total, correct, seen = total + loss * len(labels), correct + right, seen + len(labels)
-        # The last step of the epoch can spoil the weights although its loss was finite.
+        # The last step of the epoch can make weights infinite although its loss was finite.
         if not all(bool(torch.isfinite(value).all()) for value in self.module.parameters()):
             raise _not_finite("weights are", epoch)
+        if changed := _infinite_buffers(self.module) - self.infinite:
+            raise _not_finite(f"buffer {min(changed)} is", epoch)
         return EpochRow(
             loss=total / seen,
             learning_rate=self.settings.learning_rate_at(epoch, 0, steps),
@@ -150,6 +155,13 @@ class Trainer:
             loss.backward()
         self.optimiser.step()
         return value, changed.correct(logits)
+
+
+def _infinite_buffers(module: Any) -> frozenset[str]:
+    """The names of buffers with a value that is not finite."""
+    return frozenset(
+        name for name, value in module.named_buffers() if not bool(torch.isfinite(value).all())
+    )
 
 
 def _not_finite(what: str, epoch: int, where: str = "") -> UserError:
