@@ -304,6 +304,7 @@ def test_the_model_declares_what_it_was_trained_on_and_with(tmp_path: Path) -> N
     assert "scores under gaussian_noise, fog are no evidence of robustness" in page
     assert "other corruptions of the family noise: shot_noise" in page
     assert "trained with it" in page and "test time only" not in page
+    assert "fog:3, gaussian_noise; data: not declared" in page
 
 
 def test_a_checkpoint_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
