@@ -19,6 +19,7 @@ import windtunnel
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.train import (
     Augmentation,
@@ -628,6 +629,18 @@ def test_sets_of_other_classes_are_refused(tmp_path: Path) -> None:
         fit(network(), [(two, 1), (three, 1)], tmp_path / "t", preprocess=PREPROCESS)
 
 
+def test_an_image_in_two_sets_is_refused(tmp_path: Path) -> None:
+    dark, bright = arrays(tmp_path / "dark.npz", 10, 8), arrays(tmp_path / "bright.npz", 240, 8)
+    with np.load(bright) as stored:
+        images = stored["images"].copy()
+    with np.load(dark) as stored:
+        images[3] = stored["images"][5]
+    np.savez(bright, images=images, labels=np.arange(8) % 2)
+    with pytest.raises(UserError, match=r"0/.*5 and 1/.*3 are the same image .*; remove it from one") as told:
+        fit(Counting(), [(dark, 1), (bright, 1)], tmp_path / "t", preprocess=PREPROCESS)
+    assert "\n" not in str(told.value) and not (tmp_path / "t").exists()
+
+
 class Animals:
     """One image of each class, with classes in a given order."""
 
@@ -688,5 +701,30 @@ def test_a_split_without_videos_is_refused(tmp_path: Path) -> None:
         split_by_video("demo")
     with pytest.raises(UserError, match="has frames of one video; a split needs at least two"):
         split_by_video(video_table(tmp_path, 1))
+    for number, (rows, words) in enumerate(
+        [
+            (
+                ["a,0,v1", "b,1,v2", "c,0,"],
+                r"the column video is empty for 1 image, first .*0-0\.png#3; fill it",
+            ),
+            (["a,0,v1", "b,1,v2"], r"All videos of 1 class are for evaluation \([01]\); give another seed"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "t.csv").write_text(
+            "\n".join(["path,label,video", *(f"../0-0.png{row[1:]}" for row in rows)])
+        )
+        with pytest.raises(UserError, match=words):
+            split_by_video(folder / "t.csv")
+    frame_sets = tmp_path / "sets.csv"
+    rows = [f"{video}-{frame}.png,{video},s{video},{frame}" for video in range(2) for frame in range(3)]
+    video_table(tmp_path, 2)
+    frame_sets.write_text("\n".join(["path,label,set,offset", *rows]))
+    with pytest.raises(UserError, match=r"does not name the video.*only if no video has two sets"):
+        split_by_video(frame_sets)
+    natural = open_natural(frame_sets, "pm-k")
+    with pytest.raises(UserError, match="test set with rules of its own"):
+        split_by_video(natural)
     with pytest.raises(UserError, match="share is 1; give a number between 0 and 1"):
         split_by_video("demo", 1)

@@ -45,6 +45,7 @@ from windtunnel.train.training_sets import (
     TrainingSource,
     epoch_samples,
     open_training_data,
+    refuse_shared_images,
     set_sizes,
     sources_and_shares,
 )
@@ -141,6 +142,8 @@ def fit(
     images, left_out = _training_images(dataset, mix, ways)
     samples = [image.sample for image in images]
     count = sum(set_sizes(samples, shares)) if shares else len(samples)
+    if shares:
+        refuse_shared_images(dataset, images)
     place, classes = torch_device(device), len(dataset.label_space)
     module = module.to(place)
     check_fits(module, preprocess, classes, place)

@@ -121,7 +121,7 @@ class Remedies:
             )
 
     def check_module(self, module: Any, inputs: torch.Tensor) -> None:
-        """Refuse a module that the loss cannot attack, that the batch step cannot change, or that cannot be copied.
+        """Refuse a module that cannot be attacked, changed by the batch step, or copied, if that is needed.
 
         Attack and batch step see it in evaluation mode.
         """
@@ -139,17 +139,15 @@ class Remedies:
 
     def trained_on(self) -> tuple[str, ...]:
         """Corruptions that the model has seen, as `trained_on` of its TOML names them."""
-        batch, loss = self.batch_call(), self.loss_call()
+        batch = self.batch_call()
+        calls: list[Call[Any]] = [*self.image_calls(), *([batch] if batch else []), self.loss_call()]
         named = [
-            name
-            for call in (*self.image_calls(), *([batch] if batch else []), loss)
-            if call.plugin.is_active(call.settings)
-            for name in call.plugin.trained_on
+            name for call in calls if call.plugin.is_active(call.settings) for name in call.plugin.trained_on
         ]
         return tuple(dict.fromkeys(named))
 
     def trained_with(self) -> tuple[str, ...]:
-        """The steps and the loss with all their parameters, ema and layers, as the model's TOML lists them."""
+        """Steps and loss with all their parameters, ema and layers, as the model's TOML lists them."""
         batch, loss = self.batch_call(), self.loss_call()
         calls: list[Call[Any]] = [*self.image_calls(), *([batch] if batch else [])]
         if loss != Remedies().loss_call():

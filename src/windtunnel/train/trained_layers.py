@@ -29,9 +29,9 @@ def check_layers(module: Any, layers: str, classes: int, inputs: torch.Tensor) -
     used = _last_used(module, inputs)
     if used != last:
         raise UserError(
-            f"layers is 'last', and the last layer with weights that the module uses is {used or 'none'}, not "
-            f"{last}, the last one of {classes} outputs that it registers; give 'all', or register the layers "
-            "in the order of their use."
+            f"layers is 'last', and the last layer with weights that the module uses is {used or 'none'}, "
+            f"not {last}, the last one of {classes} outputs that it registers; give 'all', or register the "
+            "layers in the order of their use."
         )
 
 

@@ -159,9 +159,7 @@ class Trainer:
 
 def _infinite_buffers(module: Any) -> frozenset[str]:
     """The names of buffers with a value that is not finite."""
-    return frozenset(
-        name for name, value in module.named_buffers() if not bool(torch.isfinite(value).all())
-    )
+    return frozenset(name for name, value in module.named_buffers() if not bool(torch.isfinite(value).all()))
 
 
 def _not_finite(what: str, epoch: int, where: str = "") -> UserError:

@@ -63,7 +63,7 @@ def training_recipe(
 
 
 def _fixed(module: Any, remedies: Remedies, classes: int) -> str:
-    """The digest of given weights that the training uses to its end: a teacher's, or those of frozen layers."""
+    """The digest of given weights that training does not change: a teacher's, or those of frozen layers."""
     loss = remedies.loss_call()
     if loss.plugin.teacher(loss.settings) == "start":
         return state_fingerprint(module)
