@@ -87,12 +87,12 @@ class VerdictRow:
 def read_rows(file: str | Path) -> list[VerdictRow]:
     """The rows of a CSV file with the columns id, or set and frame."""
     rows = csv_rows(Path(file))
-    columns = set(rows[0]) if rows else set()
+    columns = set(rows[0][1]) if rows else set()
     by_frame = {"set", "frame"} <= columns
     if not by_frame and "id" not in columns:
         raise UserError(f"{file} needs the column id, or the columns set and frame.")
     read = []
-    for number, cells in enumerate(rows, 2):
+    for number, cells in rows:
         where = f"{file}: line {number}"
         key = cells.get("id", "").strip()
         if by_frame and not key:

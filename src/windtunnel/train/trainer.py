@@ -162,6 +162,10 @@ def _infinite_buffers(module: Any) -> frozenset[str]:
     return frozenset(name for name, value in module.named_buffers() if not bool(torch.isfinite(value).all()))
 
 
-def _not_finite(what: str, epoch: int, where: str = "") -> UserError:
+class NotFinite(UserError):
+    """A loss or weights are no longer finite; the last checkpoint is good."""
+
+
+def _not_finite(what: str, epoch: int, where: str = "") -> NotFinite:
     kept = f"; the checkpoint of epoch {epoch} is kept" if epoch else ""
-    return UserError(f"The {what} no longer finite in epoch {epoch + 1}{where}; lower learning_rate{kept}.")
+    return NotFinite(f"The {what} no longer finite in epoch {epoch + 1}{where}; lower learning_rate{kept}.")
