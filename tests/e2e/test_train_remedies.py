@@ -19,6 +19,7 @@ import windtunnel
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.models.torch import TorchPredictor
 from windtunnel.train import (
     Augmentation,
@@ -85,10 +86,10 @@ def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path, remedies:
 
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "part", remedies, advance=stop)
-    # The continuing process may begin with any weights.
     module = network()
-    with torch.no_grad():
-        module[5].weight.fill_(9)
+    if "distillation" not in remedies.loss:  # the continuing process may begin with any trained weights
+        with torch.no_grad():
+            module[5].weight.fill_(9)
     fit(module, "demo", tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, remedies=remedies)
     assert_same_weights(tmp_path / "whole", tmp_path / "part")
     assert (tmp_path / "whole" / "model.onnx").read_bytes() == (tmp_path / "part" / "model.onnx").read_bytes()
@@ -132,11 +133,13 @@ def test_views_of_a_loss_have_the_same_crop_and_random_steps_of_their_own() -> N
     plain, equalised = first_batch(()), first_batch(("clahe",))
     images, one, two = np.split(first_batch(("cutout(fill=7)", "clahe"), versions=2), 3)
     assert np.array_equal(images, equalised)  # without the random step
-    images, one, two = np.split(first_batch(("clahe", "cutout(fill=7)"), versions=2), 3)
+    assert not np.array_equal(one, two) and not np.array_equal(plain, equalised)
+    images, one, two = np.split(first_batch(("cutout(fill=7)",), versions=2), 3)
+    assert np.array_equal(images, plain)
     for view in (one, two):
         covered = (view == 7).all(axis=-1)
-        assert np.array_equal(view[~covered], equalised[~covered]) and not np.array_equal(view, equalised)
-    assert not np.array_equal(one, two) and not np.array_equal(plain, equalised)
+        assert np.array_equal(view[~covered], plain[~covered]) and not np.array_equal(view, plain)
+    assert not np.array_equal(one, two)
 
 
 def test_remedies_are_part_of_the_recipe(tmp_path: Path) -> None:
@@ -177,6 +180,96 @@ def test_the_exported_model_has_the_averaged_weights(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("remedies", "layer"), [(Remedies(layers="last"), 1), (Remedies(loss="distillation"), 5)]
+)
+def test_other_frozen_weights_or_another_teacher_are_another_training(
+    tmp_path: Path, remedies: Remedies, layer: int
+) -> None:
+    trained(tmp_path, remedies)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+    module = network()
+    with torch.no_grad():
+        module[layer].weight.mul_(2)
+    with pytest.raises(UserError, match=r"another training \(different module\)"):
+        fit(module, "demo", tmp_path, preprocess=PREPROCESS, settings=QUICK, remedies=remedies)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+    assert trained(tmp_path, remedies).losses
+
+
+class HeadFirst(torch.nn.Module):
+    """Two layers of ten outputs, registered in another order than they are used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = torch.nn.Linear(10, 10)
+        self.hidden = torch.nn.Linear(3072, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.head(self.hidden(images.flatten(1)).relu())
+        return scores
+
+
+def test_the_last_layer_is_the_one_that_is_used_last(tmp_path: Path) -> None:
+    normalised = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10), torch.nn.LayerNorm(10))
+    for module, words in ((HeadFirst(), "uses is head, not hidden"), (normalised, "uses is 2, not 1")):
+        with pytest.raises(UserError, match=words) as told:
+            fit(module, "demo", tmp_path / "t", preprocess=PREPROCESS, remedies=Remedies(layers="last"))
+        assert "\n" not in str(told.value) and not (tmp_path / "t").exists()
+
+
+class Modes(torch.nn.Module):
+    """A part of a module with parts of its own and a buffer; records the modes of all in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.5))
+        self.register_buffer("scale", torch.ones(1))
+        self.last = torch.nn.Linear(3072, 10)
+        self.modes: set[tuple[bool, ...]] = set()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        if torch.is_grad_enabled():
+            self.modes.add((self.training, self.backbone.training, self.backbone[1].training,
+                            self.last.training))  # fmt: skip
+        scores: torch.Tensor = self.last(self.backbone(images) * self.scale)
+        return scores
+
+
+def test_everything_frozen_is_in_evaluation_mode(tmp_path: Path) -> None:
+    module = Modes()
+    settings = Settings(epochs=1, batch=512)
+    fit(module, "demo", tmp_path, preprocess=PREPROCESS, settings=settings, remedies=Remedies(layers="last"))
+    assert (False, False, False, True) in module.modes and not any(any(modes[:3]) for modes in module.modes)
+
+
+def test_averaged_weights_have_batch_norm_statistics_of_their_own(tmp_path: Path) -> None:
+    """The mean over all images, and the mean of the batches' variances, with the averaged convolution."""
+    images = np.random.default_rng(0).integers(0, 256, (64, 32, 32, 3), dtype=np.uint8)
+    np.savez(tmp_path / "images.npz", images=images, labels=np.arange(64) % 10)
+    settings = Settings(epochs=5, batch=32, learning_rate=0.5, area=(1.0, 1.0), mirror=False)
+    module = network()[1:]
+    done = fit(
+        module, tmp_path / "images.npz", tmp_path / "t", preprocess=PREPROCESS, settings=settings,
+        remedies=Remedies(ema=0.99),
+    )  # fmt: skip
+    convolution, normalisation = module[0], module[1]
+    with torch.no_grad():
+        inputs = (torch.from_numpy(images).permute(0, 3, 1, 2) / 255 - 0.5) / 0.25
+        features = convolution(inputs).transpose(0, 1).flatten(1)
+    torch.testing.assert_close(normalisation.running_mean, features.mean(dim=1), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(normalisation.running_var, features.var(dim=1), rtol=0.05, atol=0.01)
+    np.testing.assert_allclose(
+        windtunnel.load_model(done.model).predict(images), module.eval()(inputs).detach(), atol=1e-3
+    )
+    again = network()[1:]  # a finished training has the same result
+    fit(
+        again, tmp_path / "images.npz", tmp_path / "t", preprocess=PREPROCESS, settings=settings,
+        remedies=Remedies(ema=0.99),
+    )  # fmt: skip
+    assert all(torch.equal(value, module.state_dict()[name]) for name, value in again.state_dict().items())
+
+
 def test_last_layer_training_leaves_everything_else_bit_identical(tmp_path: Path) -> None:
     before, module = network().state_dict(), network()
     fit(
@@ -212,6 +305,7 @@ def test_the_model_declares_what_it_was_trained_on_and_with(tmp_path: Path) -> N
     assert "scores under gaussian_noise, fog are no evidence of robustness" in page
     assert "other corruptions of the family noise: shot_noise" in page
     assert "trained with it" in page and "test time only" not in page
+    assert "fog:3, gaussian_noise; data: not declared" in page
 
 
 def test_a_checkpoint_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
@@ -296,6 +390,92 @@ def test_weights_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
     assert not (tmp_path / "checkpoint.pt").exists()
 
 
+class GrowingBuffer(torch.nn.Module):
+    """A buffer that training makes infinite, and a mask that is infinite from the start."""
+
+    def __init__(self, largest: float) -> None:
+        super().__init__()
+        self.layers = network()
+        self.largest = largest
+        self.register_buffer("scale", torch.ones(1))
+        self.register_buffer("mask", torch.tensor([-torch.inf]))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.scale.fill_(self.largest)
+        scores: torch.Tensor = self.layers(images)
+        return scores
+
+
+def test_buffers_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
+    one_step = Settings(epochs=1, batch=100_000, learning_rate=0.01)
+    with pytest.raises(UserError, match="buffer scale is no longer finite in epoch 1; lower learning_rate"):
+        fit(GrowingBuffer(np.inf), "demo", tmp_path / "t", preprocess=PREPROCESS, settings=one_step)
+    assert not (tmp_path / "t" / "checkpoint.pt").exists()
+    done = fit(GrowingBuffer(2.0), "demo", tmp_path / "u", preprocess=PREPROCESS, settings=one_step)
+    assert len(done.losses) == 1
+
+
+@pytest.mark.parametrize(
+    ("remedies", "trained_on"),
+    [
+        (Remedies(images=("cutout", "gaussian_noise")), ("s2n/cutout", "gaussian_noise")),
+        (Remedies(images=("cutout(probability=0)", "gaussian_noise(probability=0)")), ()),
+        (Remedies(images=("cutout(share=0)", "augmix(severity=0)")), ()),
+        (Remedies(loss="stability"), ("gaussian_noise",)),
+        (Remedies(loss="stability(sigma=0)"), ()),
+    ],
+    ids=str,
+)
+def test_steps_without_an_effect_declare_nothing(remedies: Remedies, trained_on: tuple[str, ...]) -> None:
+    assert remedies.trained_on() == trained_on
+
+
+def test_the_model_declares_averaging_and_layers(tmp_path: Path) -> None:
+    done = trained(tmp_path, Remedies(batch="mixup", ema=0.9, layers="last"))
+    model = windtunnel.load_model(done.model)
+    assert model.about.trained_with == ("mixup(alpha=0.2, probability=1)", "ema=0.9", "layers=last")
+
+
+class NoGradient(torch.nn.Module):
+    """Its scores do not depend on its inputs as far as torch knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.nn.Linear(3072, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.last(images.detach().flatten(1))
+        return scores
+
+
+class Pair(torch.nn.Module):
+    """A part that returns two outputs, or the halves of images as images of their own."""
+
+    def __init__(self, halves: bool) -> None:
+        super().__init__()
+        self.halves = halves
+
+    def forward(self, images: torch.Tensor) -> Any:
+        return torch.cat(images.chunk(2, dim=2)) if self.halves else (images, images)
+
+
+class Around(torch.nn.Module):
+    """A network around such a part."""
+
+    def __init__(self, halves: bool) -> None:
+        super().__init__()
+        self.part = Pair(halves)
+        self.layers = network()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        made = self.part(images)
+        scores: torch.Tensor = self.layers(
+            torch.cat(made.chunk(2), dim=2) if isinstance(made, torch.Tensor) else made[0]
+        )
+        return scores
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -314,6 +494,11 @@ def test_weights_that_are_not_finite_get_no_checkpoint(tmp_path: Path) -> None:
         ({"loss": "cross_entropy(smoothing=1.5)"}, "smoothing is '1.5'; give a number from 0 to 1"),
         ({"loss": "jensen_shannon"}, "compares 3 versions of each image, and images has no random"),
         ({"loss": "jensen_shannon", "images": ("clahe",)}, "no random step"),
+        ({"loss": "jensen_shannon", "images": ("augmix(severity=0)",)}, "no random step"),
+        ({"loss": "jensen_shannon", "images": ("cutout(probability=0)",)}, "no random step"),
+        ({"loss": "adversarial", "batch": "moex"}, "adversarial cannot be combined with moex"),
+        ({"loss": "logit_pairing", "batch": "moex"}, "logit_pairing cannot be combined with moex"),
+        ({"images": ("clahe", "cutout")}, "clahe is followed by cutout, .*; put clahe last"),
         ({"loss": "distillation(teacher=average)"}, "takes the averaged weights as its teacher; give ema"),
         ({"loss": "distillation(teacher=me)"}, "teacher is 'me'; give start or average"),
         ({"ema": 1}, r"ema is 1; give a number from 0 \(none\) to below 1"),
@@ -335,6 +520,12 @@ def test_mistakes_get_one_line(given: dict[str, Any], words: str) -> None:
           "remedies": Remedies(batch="moex")}, "moex: the module has no convolution; give the name"),
         ({"remedies": Remedies(batch="moex(layer=9)")}, "Unknown layer of the module '9'"),
         ({"remedies": Remedies(batch="moex(layer=4)")}, r"layer 4 returns shape \(2, 512\) .*feature map"),
+        ({"module": Around(False), "remedies": Remedies(batch="moex(layer=part)")},
+         "layer part returns a tuple for 2 images"),
+        ({"module": Around(True), "remedies": Remedies(batch="moex(layer=part)")},
+         r"layer part returns shape \(4, 3, 16, 32\) for 2 images"),
+        ({"module": NoGradient(), "remedies": Remedies(loss="adversarial")},
+         "adversarial attacks images by the gradient of the module's scores, and the module has none"),
         ({"data": [("demo", 0)]}, "share of demo is 0; give a number above 0"),
         ({"data": []}, r"data is \[\]; give one dataset, or pairs"),
         ({"data": ["demo", "demo"]}, "give one dataset, or pairs of a dataset and its share"),
@@ -438,6 +629,18 @@ def test_sets_of_other_classes_are_refused(tmp_path: Path) -> None:
         fit(network(), [(two, 1), (three, 1)], tmp_path / "t", preprocess=PREPROCESS)
 
 
+def test_an_image_in_two_sets_is_refused(tmp_path: Path) -> None:
+    dark, bright = arrays(tmp_path / "dark.npz", 10, 8), arrays(tmp_path / "bright.npz", 240, 8)
+    with np.load(bright) as stored:
+        images = stored["images"].copy()
+    with np.load(dark) as stored:
+        images[3] = stored["images"][5]
+    np.savez(bright, images=images, labels=np.arange(8) % 2)
+    with pytest.raises(UserError, match=r"0/.*5 and 1/.*3 are the same image .*; remove it from one") as told:
+        fit(Counting(), [(dark, 1), (bright, 1)], tmp_path / "t", preprocess=PREPROCESS)
+    assert "\n" not in str(told.value) and not (tmp_path / "t").exists()
+
+
 class Animals:
     """One image of each class, with classes in a given order."""
 
@@ -498,5 +701,30 @@ def test_a_split_without_videos_is_refused(tmp_path: Path) -> None:
         split_by_video("demo")
     with pytest.raises(UserError, match="has frames of one video; a split needs at least two"):
         split_by_video(video_table(tmp_path, 1))
+    for number, (rows, words) in enumerate(
+        [
+            (
+                ["a,0,v1", "b,1,v2", "c,0,"],
+                r"the column video is empty for 1 image, first .*0-0\.png#3; fill it",
+            ),
+            (["a,0,v1", "b,1,v2"], r"All videos of 1 class are for evaluation \([01]\); give another seed"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "t.csv").write_text(
+            "\n".join(["path,label,video", *(f"../0-0.png{row[1:]}" for row in rows)])
+        )
+        with pytest.raises(UserError, match=words):
+            split_by_video(folder / "t.csv")
+    frame_sets = tmp_path / "sets.csv"
+    rows = [f"{video}-{frame}.png,{video},s{video},{frame}" for video in range(2) for frame in range(3)]
+    video_table(tmp_path, 2)
+    frame_sets.write_text("\n".join(["path,label,set,offset", *rows]))
+    with pytest.raises(UserError, match=r"does not name the video.*only if no video has two sets"):
+        split_by_video(frame_sets)
+    natural = open_natural(frame_sets, "pm-k")
+    with pytest.raises(UserError, match="test set with rules of its own"):
+        split_by_video(natural)
     with pytest.raises(UserError, match="share is 1; give a number between 0 and 1"):
         split_by_video("demo", 1)

@@ -16,6 +16,7 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.corruption_error import THE_FIFTEEN
 from windtunnel.report.sections.notes import run_notes
+from windtunnel.report.sections.recipe import recipe_lines
 
 ONLY = {
     "imagenet-c": ["fog", "contrast", "shot_noise"],
@@ -92,6 +93,19 @@ def test_the_command_line_says_so(images: Path, tmp_path: Path, windtunnel_comma
         "trained on imagenet-c (trained_on): scores under contrast are no evidence of robustness"
         in done.stdout
     )
+
+
+@pytest.mark.parametrize(
+    ("trained_on", "is_data"),
+    [("imagenet-1k", True), ("imagenet-c", True), ("our own", True),
+     ("fog:3", False), ("Gaussian noise", False), ("noise", False), ("seq/rotate", False)],
+)  # fmt: skip
+def test_a_corruption_does_not_tell_the_training_data(
+    trained_on: str, is_data: bool, runs: dict[str, windtunnel.Run]
+) -> None:
+    run = declared(runs["imagenet-c-quick"], trained_on)
+    lines = dict(recipe_lines(run.info, run.recipe))
+    assert lines["trained on"] == trained_on + ("" if is_data else "; data: not declared")
 
 
 def test_what_an_entry_stands_for() -> None:

@@ -153,3 +153,13 @@ def test_weights_receive_no_gradient_and_the_result_has_none() -> None:
 )
 def test_the_length_of_a_step_follows_the_papers_unless_it_is_given(attack: Attack, length: float) -> None:
     assert attack.length == pytest.approx(length)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-30, 1e-40])
+def test_a_tiny_gradient_has_a_direction_in_l2(scale: float) -> None:
+    """The gradient is (3, 4) * scale at two values, so that a step of length 0.1 is (0.06, 0.08)."""
+    weights = torch.tensor([3.0, 4.0]) * scale
+    images = torch.full((1, 1, 1, 2), 0.5)
+    attack = Attack("l2", 0.1, 1, step_size=0.1, random_start=False)
+    attacked = pgd(lambda images: (images * weights).sum(), images, attack, torch.Generator())
+    torch.testing.assert_close(attacked.flatten(), torch.tensor([0.56, 0.58]), rtol=1e-3, atol=1e-5)

@@ -270,13 +270,27 @@ def test_averaged_weights_have_the_closed_form() -> None:
     for number, weight in enumerate(weights[1:]):
         module.weight.data = torch.from_numpy(weight.copy())
         module.running_mean.fill_(number)
-        average.update(module)
+        average.update(module, 100 + number)
     want = decay**5 * weights[0] + sum(
         (1 - decay) * decay ** (5 - number) * weights[number] for number in range(1, 6)
     )
     np.testing.assert_allclose(average.module.weight.numpy(), want, rtol=1e-6)
     assert average.module.running_mean.tolist() == [4.0] * 3
     assert not average.module.training and not average.module.weight.requires_grad
+
+
+def test_the_average_of_a_short_training_forgets_its_first_weights() -> None:
+    """1/10 of them after one step, 1/10 * 2/11 after two; 98 % after 20 steps without the warm-up."""
+    module = torch.nn.Linear(1, 1, bias=False)
+    module.weight.data.fill_(1.0)
+    average = AveragedWeights(module, 0.999)
+    module.weight.data.fill_(0.0)
+    shares = []
+    for step in range(20):
+        average.update(module, step)
+        shares.append(average.module.weight.item())
+    np.testing.assert_allclose(shares[:3], [0.1, 0.1 * 2 / 11, 0.1 * 2 / 11 * 3 / 12], rtol=1e-5)
+    assert shares[-1] < 1e-4
 
 
 def test_draws_do_not_depend_on_other_steps() -> None:

@@ -76,11 +76,25 @@ def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
 
     `scored` are further names to recognise, of corruptions that windtunnel does not ship.
     """
-    named = re.sub(r":\d+$", "", text.strip().lower()).removeprefix(SEQUENCE_PREFIX)
-    words = re.findall(r"[a-z0-9]+", named)
-    while len(words) > 1 and words[-1] in GENERIC_WORDS:
-        words.pop()
-    whole = "_".join(words)
+    if names := _unit_names(text, scored):
+        return names
+    whole = "_".join(_words(text))
+    sets = {**{name: name for name in suite_names()}, **SAME_CORRUPTIONS}
+    # One-word suite names (demo, smoke) are ordinary words: only the whole text names them.
+    matches = [name for name in sets if (is_data_set(text, name) if "-" in name else whole == name)]
+    if not matches:
+        return ()
+    return tuple(bare_name(unit) for unit in load_suite(sets[max(matches, key=len)]).units)
+
+
+def names_data(text: str) -> bool:
+    """Whether an entry of `trained_on` names data, such as `imagenet-1k`, and not only a corruption."""
+    return not _unit_names(text, ())
+
+
+def _unit_names(text: str, scored: Sequence[str]) -> tuple[str, ...]:
+    """Bare names of the corruption, the sequence or the family that a text names; () for anything else."""
+    whole = "_".join(_words(text))
     units = _families_by_name()
     if whole in units or whole in scored:
         return (whole,)
@@ -88,12 +102,16 @@ def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
         return (nested[0],)
     if whole in units.values():
         return tuple(name for name, family in units.items() if family == whole)
-    sets = {**{name: name for name in suite_names()}, **SAME_CORRUPTIONS}
-    # One-word suite names (demo, smoke) are ordinary words: only the whole text names them.
-    matches = [name for name in sets if (is_data_set(text, name) if "-" in name else whole == name)]
-    if not matches:
-        return ()
-    return tuple(bare_name(unit) for unit in load_suite(sets[max(matches, key=len)]).units)
+    return ()
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text without severity, prefix and generic words at its end."""
+    named = re.sub(r":\d+$", "", text.strip().lower()).removeprefix(SEQUENCE_PREFIX)
+    words = re.findall(r"[a-z0-9]+", named)
+    while len(words) > 1 and words[-1] in GENERIC_WORDS:
+        words.pop()
+    return words
 
 
 def bare_name(unit: str) -> str:

@@ -8,11 +8,17 @@ from windtunnel.core.records import GeometryRecord, Number, Record, TensorRecord
 
 
 class ModuleRecord(Record, frozen=True):
-    """A torch module: its class, the shapes of its weights, and a digest of its text in torch."""
+    """A torch module: its class, the shapes of its weights, and a digest of its text in torch.
+
+    Attributes:
+        fixed: the digest of given weights that training does not change, of frozen layers or a teacher; ""
+            if there are none.
+    """
 
     name: str
     shapes: dict[str, tuple[int, ...]]
     printed: str
+    fixed: str = ""
 
 
 class TrainingData(Record, frozen=True):

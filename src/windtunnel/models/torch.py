@@ -189,10 +189,15 @@ def evaluating(module: Any) -> Iterator[None]:
             part.training = training
 
 
-def state_fingerprint(module: Any) -> str:
-    """Hash of a module's class and of every tensor of its state, in order of their names."""
+def state_fingerprint(module: Any, without: str = "") -> str:
+    """Hash of a module's class and of every tensor of its state, in order of their names.
+
+    The state of the layer `without` is left out.
+    """
     digest = hashlib.blake2b(type(module).__qualname__.encode(), digest_size=16)
     for name, value in sorted(module.state_dict().items()):
+        if without and name.startswith(f"{without}."):
+            continue
         digest.update(name.encode())
         if isinstance(value, torch.Tensor):
             digest.update(str(tuple(value.shape)).encode())

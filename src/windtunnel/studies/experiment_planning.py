@@ -186,10 +186,11 @@ def _check_modules(
     module = training_plan(content, preprocess, trainings[0], 0).module(classes).to(place)
     check_fits(module, preprocess, classes, place)
     check_exports(module, preprocess)
+    blank = blank_inputs(preprocess, place)
     for variant in trainings:
         try:
-            check_layers(module, variant.remedies.layers, classes)
-            variant.remedies.check_module(module, blank_inputs(preprocess, place))
+            check_layers(module, variant.remedies.layers, classes, blank)
+            variant.remedies.check_module(module, blank)
         except UserError as error:
             raise UserError(f"Variant {variant.name}: {error}") from error
 

@@ -32,7 +32,7 @@ from windtunnel.studies.subtype_split import SubtypeSplit, hold_out, split_subty
 from windtunnel.studies.subtype_study import SubtypeRecipe, SubtypeStudy
 from windtunnel.studies.subtype_training import MODULE, NETWORK, SubtypeModel, copy_features
 from windtunnel.train.export import check_exporter, check_exports
-from windtunnel.train.module_checks import check_fits, torch_device
+from windtunnel.train.module_checks import blank_inputs, check_fits, torch_device
 from windtunnel.train.networks import built, network_assets
 from windtunnel.train.settings import Settings
 from windtunnel.train.trained_layers import check_layers
@@ -201,7 +201,7 @@ def _checked(kind: str, name: str, protocol: Protocol, split: SubtypeSplit, devi
     place, outputs = torch_device(device), len(split.types)
     module = built(name, outputs, protocol.side_px, seed=0)
     check_fits(module.to(place), protocol.preprocess, outputs, place)
-    check_layers(module, "last", outputs)
+    check_layers(module, "last", outputs, blank_inputs(protocol.preprocess, place))
     check_exports(module, protocol.preprocess)
     assets = network_assets(name)
     if kind == MODULE:

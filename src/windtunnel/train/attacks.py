@@ -6,7 +6,8 @@ each image, and pixels stay between 0 and 1. They are not rounded to multiples o
 In a training step the module is attacked in evaluation mode. Batch normalisation then uses its running
 statistics: an image's attack does not depend on the rest of the batch, gradient steps do not change the
 statistics, and the attack is on the function that is evaluated later. Nothing is dropped out. The loss of the
-attacked images is computed in training mode.
+attacked images is computed in training mode. This differs from the code of Madry et al. (2018) and Wong et
+al. (2020), which attacks in training mode: on the loss that is minimised, attacks here are weaker.
 """
 
 from __future__ import annotations
@@ -114,8 +115,11 @@ def _direction(gradient: torch.Tensor, norm: Norm) -> torch.Tensor:
     """The steepest change of length 1 for each image; 0 where the gradient is 0."""
     if norm == "linf":
         return gradient.sign()
-    lengths = _lengths(gradient)
-    return torch.where(lengths > 0, gradient / lengths, 0)
+    # The squares of tiny values would be 0.
+    largest = _per_image(gradient.flatten(1).abs().amax(dim=1), gradient)
+    scaled = gradient / largest.clamp(min=torch.finfo(gradient.dtype).tiny)
+    lengths = _lengths(scaled)
+    return torch.where(lengths > 0, scaled / lengths, 0)
 
 
 def _projected(change: torch.Tensor, attack: Attack) -> torch.Tensor:

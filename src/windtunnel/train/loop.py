@@ -7,7 +7,7 @@ interrupted training with the same result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,11 @@ from windtunnel.train.training_sets import (
     TrainingSource,
     epoch_samples,
     open_training_data,
+    refuse_shared_images,
     set_sizes,
     sources_and_shares,
 )
-from windtunnel.train.views import batches, labelled, readable, training_side
+from windtunnel.train.views import Batch, batches, labelled, readable, training_side
 
 MODEL = "model.onnx"
 
@@ -141,11 +142,14 @@ def fit(
     images, left_out = _training_images(dataset, mix, ways)
     samples = [image.sample for image in images]
     count = sum(set_sizes(samples, shares)) if shares else len(samples)
+    if shares:
+        refuse_shared_images(dataset, images)
     place, classes = torch_device(device), len(dataset.label_space)
     module = module.to(place)
     check_fits(module, preprocess, classes, place)
-    check_layers(module, remedies.layers, classes)
-    remedies.check_module(module, blank_inputs(preprocess, place))
+    blank = blank_inputs(preprocess, place)
+    check_layers(module, remedies.layers, classes, blank)
+    remedies.check_module(module, blank)
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
     recipe = training_recipe(
@@ -163,28 +167,34 @@ def fit(
         history = resume(folder, trainer.modules(), optimiser, place)
         write_history(folder, history)
         steps = max(1, count * augmentation.copies // settings.batch)
+
+        def views(epoch: int, versions: int) -> Iterator[Batch]:
+            return batches(
+                dataset,
+                epoch_samples(samples, shares, settings.seed, epoch),
+                geometry,
+                seed=settings.seed,
+                epoch=epoch,
+                size=settings.batch,
+                mix=mix,
+                area=settings.area,
+                mirror=settings.mirror,
+                augmentation=augmentation,
+                image_steps=remedies.image_calls(),
+                versions=versions,
+            )
+
         # Epochs seed torch's generator; the caller's state is restored at the end.
         with torch.random.fork_rng():
             for epoch in range(len(history), settings.epochs):
-                views = batches(
-                    dataset,
-                    epoch_samples(samples, shares, settings.seed, epoch),
-                    geometry,
-                    seed=settings.seed,
-                    epoch=epoch,
-                    size=settings.batch,
-                    mix=mix,
-                    area=settings.area,
-                    mirror=settings.mirror,
-                    augmentation=augmentation,
-                    image_steps=remedies.image_calls(),
-                    versions=trainer.loss.plugin.views,
-                )
-                history.append(trainer.epoch(views, epoch, steps))
+                made = views(epoch, trainer.loss.plugin.views)
+                history.append(trainer.epoch(made, epoch, steps))
                 save_checkpoint(folder, trainer.modules(), optimiser, history)
                 advance(epoch + 1, history[-1].loss)
-    if trainer.average is not None:
-        module.load_state_dict(trainer.average.module.state_dict())
+            if trainer.average is not None:
+                trainer.recompute_statistics(views(settings.epochs, 0))
+                save_checkpoint(folder, trainer.modules(), optimiser, history)
+                module.load_state_dict(trainer.average.module.state_dict())
     declared = {
         "trained_on": (*augmentation.corruptions, *remedies.trained_on()),
         "trained_with": remedies.trained_with(),

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, first_line
 from windtunnel.models.preprocess import Preprocess
+from windtunnel.models.torch import evaluating
 from windtunnel.train.views import training_side
 
 MOST_SHOWN = 60
@@ -68,3 +69,16 @@ def check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.d
             f"The module returns {f'a {type(scores).__name__}' if not shape else f'shape {shape}'} for 2 "
             f"images, but the data has {classes} classes; give a module with an output of (2, {classes})."
         )
+
+
+def check_input_gradient(module: Any, inputs: torch.Tensor, loss: str) -> None:
+    """Refuse a module whose scores have no gradient with respect to its inputs, which attacks need."""
+    inputs = inputs.clone().requires_grad_()
+    try:
+        with evaluating(module), torch.enable_grad():
+            torch.autograd.grad(module(inputs).sum(), inputs)
+    except RuntimeError as error:  # of torch, or of the user's module
+        raise UserError(
+            f"{loss} attacks images by the gradient of the module's scores, and the module has none "
+            f"({first_line(error)}); change that part of the module, or give another loss."
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -19,6 +20,7 @@ from windtunnel.train.image_steps import REGISTRY as IMAGE_STEPS
 from windtunnel.train.image_steps import ImageStep, applied
 from windtunnel.train.losses import REGISTRY as LOSSES
 from windtunnel.train.losses import Loss
+from windtunnel.train.module_checks import check_input_gradient
 
 P = TypeVar("P", bound=CalledPlugin)
 
@@ -59,12 +61,20 @@ class Remedies:
     def _check_combination(self) -> None:
         steps, batch, loss = self.image_calls(), self.batch_call(), self.loss_call()
         name = loss.plugin.name
-        if loss.plugin.views and not any(call.plugin.random for call in steps):
+        if loss.plugin.views and not any(
+            call.plugin.random and call.plugin.is_active(call.settings) for call in steps
+        ):
             raise UserError(
                 f"{name} compares {1 + loss.plugin.views} versions of each image, and images has no random "
                 "step that makes them different; add one, such as augmix."
             )
-        if batch and not loss.plugin.mixable:
+        for call, following in itertools.pairwise(steps):
+            if call.plugin.wrapper and not following.plugin.wrapper:
+                raise UserError(
+                    f"{call.plugin.name} is followed by {following.plugin.name}, but at test time it is the "
+                    f"last change of an image; put {call.plugin.name} last."
+                )
+        if batch and (not loss.plugin.mixable or (loss.plugin.attacks and batch.plugin.changes_module)):
             raise UserError(
                 f"{name} cannot be combined with {batch.plugin.name}; leave one of batch and loss out."
             )
@@ -111,13 +121,15 @@ class Remedies:
             )
 
     def check_module(self, module: Any, inputs: torch.Tensor) -> None:
-        """Refuse a module that the batch step cannot change, or that cannot be copied if a copy is needed.
+        """Refuse a module that cannot be attacked, changed by the batch step, or copied, if that is needed.
 
-        The batch step sees it in evaluation mode.
+        Attack and batch step see it in evaluation mode.
         """
         loss = self.loss_call()
         if self.ema or loss.plugin.teacher(loss.settings):
             frozen_copy(module)
+        if loss.plugin.attacks:
+            check_input_gradient(module, inputs, loss.plugin.name)
         if batch := self.batch_call():
             training = module.training
             try:
@@ -128,17 +140,21 @@ class Remedies:
     def trained_on(self) -> tuple[str, ...]:
         """Corruptions that the model has seen, as `trained_on` of its TOML names them."""
         batch = self.batch_call()
-        named = [name for call in self.image_calls() for name in call.plugin.trained_on]
-        named += [*(batch.plugin.trained_on if batch else ()), *self.loss_call().plugin.trained_on]
+        calls: list[Call[Any]] = [*self.image_calls(), *([batch] if batch else []), self.loss_call()]
+        named = [
+            name for call in calls if call.plugin.is_active(call.settings) for name in call.plugin.trained_on
+        ]
         return tuple(dict.fromkeys(named))
 
     def trained_with(self) -> tuple[str, ...]:
-        """The steps and the loss with all their parameters, as the model's TOML lists them."""
+        """Steps and loss with all their parameters, ema and layers, as the model's TOML lists them."""
         batch, loss = self.batch_call(), self.loss_call()
         calls: list[Call[Any]] = [*self.image_calls(), *([batch] if batch else [])]
         if loss != Remedies().loss_call():
             calls.append(loss)
-        return tuple(call.text for call in calls)
+        others = [f"ema={self.ema:g}"] if self.ema else []
+        others += [f"layers={self.layers}"] if self.layers != "all" else []
+        return (*(call.text for call in calls), *others)
 
     def wrappers(self) -> tuple[str, ...]:
         """The wrappers that do at test time what image steps do in training."""

@@ -32,6 +32,7 @@ class Trainer:
 
     Attributes:
         average: the moving average of the weights; None for none.
+        infinite: names of buffers that are not finite on purpose, such as masks.
         start: the module as it was at the start, if the loss has it as its teacher; else None.
     """
 
@@ -45,6 +46,7 @@ class Trainer:
     pixels: PixelRange
     loss: Call[Loss]
     batch: Call[BatchStep] | None
+    infinite: frozenset[str]
     average: AveragedWeights | None
     start: Any
 
@@ -72,6 +74,7 @@ class Trainer:
             pixels=PixelRange.of(preprocess.tensor, place),
             loss=loss,
             batch=remedies.batch_call(),
+            infinite=_infinite_buffers(module),
             average=AveragedWeights(module, remedies.ema) if remedies.ema else None,
             start=frozen_copy(module) if loss.plugin.teacher(loss.settings) == "start" else None,
         )
@@ -97,10 +100,14 @@ class Trainer:
             for group in self.optimiser.param_groups:
                 group["lr"] = self.settings.learning_rate_at(epoch, number, steps)
             loss, right = self._step(self._prepared(images, labels, epoch, number), epoch, number)
+            if self.average is not None:
+                self.average.update(self.module, epoch * steps + number)
             total, correct, seen = total + loss * len(labels), correct + right, seen + len(labels)
-        # The last step of the epoch can spoil the weights although its loss was finite.
+        # The last step of the epoch can make weights infinite although its loss was finite.
         if not all(bool(torch.isfinite(value).all()) for value in self.module.parameters()):
             raise _not_finite("weights are", epoch)
+        if changed := _infinite_buffers(self.module) - self.infinite:
+            raise _not_finite(f"buffer {min(changed)} is", epoch)
         return EpochRow(
             loss=total / seen,
             learning_rate=self.settings.learning_rate_at(epoch, 0, steps),
@@ -108,11 +115,16 @@ class Trainer:
             accuracy=correct / seen,
         )
 
+    def recompute_statistics(self, views: Iterable[Batch]) -> None:
+        """Give the averaged weights batch-norm statistics of their own; frozen layers keep theirs."""
+        if self.average is not None and self.layers == "all":
+            inputs = (self._inputs(images) for images, _ in views)
+            self.average.recompute_statistics(inputs, self.settings.seed)
+
     def _prepared(
         self, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], epoch: int, number: int
     ) -> Step:
-        array = np.ascontiguousarray(self.preprocess.tensor.apply(images))
-        inputs, *views = torch.from_numpy(array).to(self.place).split(len(labels))
+        inputs, *views = self._inputs(images).split(len(labels))
         return training_step(
             self.module,
             inputs,
@@ -123,6 +135,9 @@ class Trainer:
             views=tuple(views),
             teacher=self._teacher(),
         )
+
+    def _inputs(self, images: np.ndarray[Any, Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(self.preprocess.tensor.apply(images))).to(self.place)
 
     def _teacher(self) -> Any:
         kind = self.loss.plugin.teacher(self.loss.settings)
@@ -139,9 +154,12 @@ class Trainer:
             self.optimiser.zero_grad()
             loss.backward()
         self.optimiser.step()
-        if self.average is not None:
-            self.average.update(self.module)
         return value, changed.correct(logits)
+
+
+def _infinite_buffers(module: Any) -> frozenset[str]:
+    """The names of buffers with a value that is not finite."""
+    return frozenset(name for name, value in module.named_buffers() if not bool(torch.isfinite(value).all()))
 
 
 class NotFinite(UserError):

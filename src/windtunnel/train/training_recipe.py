@@ -24,6 +24,8 @@ from windtunnel.core.training_records import (
 )
 from windtunnel.data import Dataset
 from windtunnel.models.preprocess import Preprocess
+from windtunnel.models.torch import state_fingerprint
+from windtunnel.models.torch_layers import last_layer
 from windtunnel.store.recipe_folder import RecipeFolder
 from windtunnel.store.training_folder import TRAINING, read_training
 from windtunnel.train.augmentation import Augmentation
@@ -42,13 +44,15 @@ def training_recipe(
     augmentation: Augmentation,
     remedies: Remedies,
 ) -> TrainingRecipe:
-    """Everything that determines the weights, except the module's initial weights."""
+    """Everything that determines the weights, except initial weights that training changes."""
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
     # Layers without weights appear in torch's text of a module; memory addresses are removed.
     printed = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(module))
     geometry = preprocess.geometry
     return TrainingRecipe(
-        module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
+        module=ModuleRecord(
+            type(module).__qualname__, shapes, digest(printed), _fixed(module, remedies, len(data.classes))
+        ),
         data=data,
         preprocess=preprocess_record(preprocess),
         settings=record_of(settings, SettingsRecord),
@@ -56,6 +60,14 @@ def training_recipe(
         augmentation=augmentation_record(augmentation, training_side(geometry)),
         remedies=remedies.record(),
     )
+
+
+def _fixed(module: Any, remedies: Remedies, classes: int) -> str:
+    """The digest of given weights that training does not change: a teacher's, or those of frozen layers."""
+    loss = remedies.loss_call()
+    if loss.plugin.teacher(loss.settings) == "start":
+        return state_fingerprint(module)
+    return state_fingerprint(module, last_layer(module, classes)) if remedies.layers == "last" else ""
 
 
 def training_data(

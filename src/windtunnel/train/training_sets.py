@@ -13,7 +13,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.locations import Location
-from windtunnel.core.samples import Sample
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import listed
 from windtunnel.data import Dataset, ImageSource, open_dataset
@@ -88,6 +88,18 @@ def open_training_data(data: TrainingSource) -> Dataset:
     sources, shares = sources_and_shares(data)
     sets = [open_dataset(source) for source in sources]
     return CombinedSets(sets) if shares else sets[0]
+
+
+def refuse_shared_images(dataset: Dataset, images: Sequence[Surveyed]) -> None:
+    """Refuse an image that is in several sets: its share of an epoch would be another than the given one."""
+    first: dict[str, Sample] = {}
+    for image in images:
+        other = first.setdefault(image.content, image.sample)
+        if _set_of(other) != _set_of(image.sample):
+            raise UserError(
+                f"{dataset.location}: {other.id} and {image.sample.id} are the same image (ids begin with "
+                "the number of the set); remove it from one of the sets."
+            )
 
 
 def set_sizes(samples: Sequence[Sample], shares: Sequence[float]) -> list[int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from windtunnel.analysis.training_overlap import names_data
 from windtunnel.core.conditions import grid_text, levels_text
 from windtunnel.core.records import CanvasRecipe, Recipe, Record, read_recipe, read_record
 from windtunnel.core.run_info import DataInfo, RunInfo
@@ -40,6 +42,14 @@ def _document_lines(document: Document) -> list[tuple[str, str]]:
     return recipe_lines(read_record(document["info"], RunInfo), read_recipe(document["recipe"]))
 
 
+def _trained_on_text(trained_on: Sequence[str]) -> str:
+    """What a model was trained on; corruptions alone do not tell which images."""
+    if not trained_on:
+        return "unknown (not declared)"
+    text = ", ".join(trained_on)
+    return text if any(map(names_data, trained_on)) else f"{text}; data: not declared"
+
+
 def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
     """Labelled lines: model, preprocessing, data, canvas, suite, frames, outputs, seed, libraries."""
     model, data = recipe.model, recipe.data
@@ -62,7 +72,7 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             "device",
             f"{_device(info, recipe)}; {recipe.precision}, {counted(recipe.batch, 'image')} in a batch",
         ),
-        ("trained on", ", ".join(info.model.trained_on) or "unknown (not declared)"),
+        ("trained on", _trained_on_text(info.model.trained_on)),
         *([("trained with", ", ".join(info.model.trained_with))] if info.model.trained_with else []),
         (
             "data",

@@ -23,10 +23,12 @@ class BatchStep(CalledPlugin):
     """A change of a batch. A subclass declares facts and overrides `changed`, or `applied` to clean up.
 
     Attributes:
+        changes_module: whether it changes features inside the module; losses with attacks are then refused.
         trained_on: what a model has seen that was trained with it, as `trained_on` in a model's TOML names
             it.
     """
 
+    changes_module: bool = False
     trained_on: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -37,6 +39,10 @@ class BatchStep(CalledPlugin):
             else []
         )
         self.refuse_incomplete(("name", "help", "source"), missing)
+
+    def is_active(self, settings: Settings) -> bool:
+        """Whether the step changes anything with these settings."""
+        return settings.get("probability") != 0
 
     def changed(self, step: Step, settings: Settings) -> Step:
         """The step with other inputs, views and targets."""

@@ -32,6 +32,8 @@ class MoEx(BatchStep):
         Parameter("layer", "", "name of the layer in the module; the first convolution if it is not given"),
     )
 
+    changes_module = True
+
     @contextmanager
     def applied(self, step: Step, settings: Settings) -> Iterator[Step]:
         """The step with mixed targets; the layer's output is changed in the meantime."""
@@ -55,21 +57,33 @@ class MoEx(BatchStep):
                 hook.remove()
 
     def check_module(self, module: Any, settings: Settings, inputs: torch.Tensor) -> None:
-        """Refuse a module without the layer, and a layer whose output has no positions."""
-        shapes: list[tuple[int, ...]] = []
+        """Refuse a module without the layer, and a layer whose output is no feature map of the images."""
+        outputs: list[Any] = []
         layer = _layer(module, str(settings["layer"]))
-        hook = layer.register_forward_hook(lambda _layer, _inputs, output: shapes.append(tuple(output.shape)))
+        hook = layer.register_forward_hook(lambda _layer, _inputs, output: outputs.append(output))
         try:
             with torch.no_grad():
                 module(inputs)
         finally:
             hook.remove()
-        if any(len(shape) != 4 for shape in shapes) or not shapes:
-            given = f"shape {shapes[0]}" if shapes else "nothing"
+        unfit = [output for output in outputs if not _is_feature_map(output, len(inputs))]
+        if unfit or not outputs:
+            name = settings["layer"] or "of the first convolution"
             raise UserError(
-                f"moex: the layer {settings['layer']} returns {given} for {len(inputs)} images; give a layer "
+                f"moex: the layer {name} returns {_described(unfit)} for {len(inputs)} images; give a layer "
                 "with a feature map (images, channels, height, width)."
             )
+
+
+def _is_feature_map(output: Any, images: int) -> bool:
+    return isinstance(output, torch.Tensor) and output.ndim == 4 and len(output) == images
+
+
+def _described(outputs: list[Any]) -> str:
+    if not outputs:
+        return "nothing"
+    first = outputs[0]
+    return f"shape {tuple(first.shape)}" if isinstance(first, torch.Tensor) else f"a {type(first).__name__}"
 
 
 def exchanged(features: torch.Tensor, partner: torch.Tensor) -> torch.Tensor:

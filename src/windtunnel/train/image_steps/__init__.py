@@ -35,6 +35,10 @@ class ImageStep(CalledPlugin):
         missing = ["apply(image, rng, settings)"] if type(self).apply is ImageStep.apply else []
         self.refuse_incomplete(("name", "help", "source"), missing)
 
+    def is_active(self, settings: Settings) -> bool:
+        """Whether the step changes anything with these settings."""
+        return settings.get("probability") != 0
+
     def apply(self, image: Image, rng: Draws, settings: Settings) -> Image:
         """A changed uint8 image of the same shape; the given one is not modified."""
         raise NotImplementedError

@@ -11,9 +11,8 @@ from PIL import ImageOps
 from windtunnel.core.seeding import Draws
 from windtunnel.train.image_steps import Image, ImageStep, Parameter, Settings
 
-Picture = PillowImage.Image
 # From an image and a level of 0 to 10 with a sign.
-Operation = Callable[[Picture, float], Picture]
+Operation = Callable[[PillowImage.Image, float], PillowImage.Image]
 
 MOST = 10  # the largest severity
 DEEPEST = 3  # operations in a chain of random length
@@ -21,7 +20,7 @@ DEEPEST = 3  # operations in a chain of random length
 DEGREES, SHEAR, SHIFT, BITS, VALUES = 30, 0.3, 1 / 3, 4, 256
 
 
-def _affine(image: Picture, matrix: tuple[float, ...]) -> Picture:
+def _affine(image: PillowImage.Image, matrix: tuple[float, ...]) -> PillowImage.Image:
     return image.transform(image.size, PillowImage.Transform.AFFINE, matrix, PillowImage.Resampling.BILINEAR)
 
 
@@ -60,6 +59,10 @@ class AugMix(ImageStep):
     )
     # Its operations are sequences and candidates.
     trained_on = ("seq/rotate", "seq/shear", "seq/translate", "s2n/rotate", "s2n/posterize", "s2n/solarize")
+
+    def is_active(self, settings: Settings) -> bool:
+        """Whether there are operations."""
+        return bool(settings["severity"])
 
     def apply(self, image: Image, rng: Draws, settings: Settings) -> Image:
         """The mixture."""

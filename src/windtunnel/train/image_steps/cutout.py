@@ -22,6 +22,10 @@ class Cutout(ImageStep):
     )
     trained_on = ("s2n/cutout",)
 
+    def is_active(self, settings: Settings) -> bool:
+        """Whether any image is covered."""
+        return super().is_active(settings) and bool(settings["share"])
+
     def apply(self, image: Image, rng: Draws, settings: Settings) -> Image:
         """The image with the square."""
         if rng.uniform("whether") >= float(settings["probability"]):

@@ -26,6 +26,7 @@ class Loss(CalledPlugin):
         views: further versions of each image that it needs, made by the image steps; the inputs are then the
             images without random steps.
         changes_inputs: whether it computes other inputs from the given ones; modules of bytes are refused.
+        attacks: whether it needs the gradient of the module's scores with respect to the inputs.
         mixable: whether it can be combined with a batch step.
         trained_on: what a model has seen that was trained with it, as `trained_on` in a model's TOML names
             it, such as `gaussian_noise`.
@@ -33,6 +34,7 @@ class Loss(CalledPlugin):
 
     views: int = 0
     changes_inputs: bool = False
+    attacks: bool = False
     mixable: bool = True
     trained_on: tuple[str, ...] = ()
 
@@ -43,6 +45,11 @@ class Loss(CalledPlugin):
     def value(self, step: Step, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean loss of a step, and logits (n, k) from which the training accuracy is computed."""
         raise NotImplementedError
+
+    def is_active(self, settings: Settings) -> bool:
+        """Whether the module sees what `trained_on` names with these settings."""
+        del settings
+        return True
 
     def teacher(self, settings: Settings) -> Teacher:
         """The module that `step.teacher` is; "" for none."""

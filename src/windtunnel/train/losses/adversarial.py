@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
 
+from windtunnel.core.calls import Value
 from windtunnel.core.errors import UserError
 from windtunnel.train.attacks import Attack, attacked_inputs
 from windtunnel.train.losses import Loss, Parameter, Settings
 
 if TYPE_CHECKING:
-    from windtunnel.train.remedies import Remedies
     from windtunnel.train.step import Step
 
 EPSILON = 4 / 255
@@ -40,37 +41,39 @@ def attack_of(settings: Settings) -> Attack:
     )
 
 
-def refuse_default_radius(loss: Loss, settings: Settings) -> None:
-    """Refuse the default radius, which is meant for linf, with another norm."""
-    [default] = [parameter.default for parameter in loss.parameters if parameter.name == "epsilon"]
-    if settings["norm"] != "linf" and settings["epsilon"] == default:
-        raise UserError(
-            f"{loss.name}: norm is {settings['norm']}, and the default epsilon is for linf; give epsilon as "
-            "well, such as epsilon=0.5 for 32 pixels or epsilon=3 for 224."
-        )
+class AttackingLoss(Loss):
+    """A loss with an attack, whose parameters it has."""
+
+    changes_inputs = True
+    attacks = True
+
+    def settings(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """All parameters, checked; the default radius is for linf only."""
+        settings = super().settings(given)
+        if settings["norm"] != "linf" and "epsilon" not in given:
+            raise UserError(
+                f"{self.name}: norm is {settings['norm']}, and the default epsilon is for linf; give epsilon "
+                "as well, such as epsilon=0.5 for 32 pixels or epsilon=3 for 224."
+            )
+        return settings
 
 
-class Adversarial(Loss):
+class Adversarial(AttackingLoss):
     """Cross-entropy of attacked images."""
 
     name = "adversarial"
     help = "Train on attacked images only: one step from a random start (fast), or several (PGD)."
     source = (
         "several steps: Madry et al. 2018; one step from a random start: Wong et al. 2020, whose epsilon for "
-        "ImageNet is 2/255 or 4/255, and 8/255 for CIFAR-10"
+        "ImageNet is 2/255 or 4/255, and 8/255 for CIFAR-10. They attack in training mode; windtunnel "
+        "attacks in evaluation mode, which is weaker on the loss that is minimised"
     )
     parameters = attack_parameters(EPSILON, steps=1, step_size=0.0)
-    changes_inputs = True
 
     def value(self, step: Step, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean over attacked images, and their logits."""
         logits = step.module(attacked_inputs(step, attack_of(settings)))
         return step.cross_entropy(logits), logits
-
-    def check(self, settings: Settings, remedies: Remedies) -> None:
-        """Refuse the default radius in another norm."""
-        del remedies
-        refuse_default_radius(self, settings)
 
 
 adversarial = Adversarial()

@@ -26,6 +26,10 @@ class Stability(Loss):
     changes_inputs = True
     trained_on = ("gaussian_noise",)
 
+    def is_active(self, settings: Settings) -> bool:
+        """Whether there is noise."""
+        return bool(settings["sigma"])
+
     def value(self, step: Step, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
         """CE + weight * KL(clean || noisy), and the clean logits; both halves are one batch of the module."""
         noise = float(settings["sigma"]) * step.pixels.unit * step.normal()
