@@ -216,7 +216,8 @@ def test_misclassified_images_stand_out(open_at: Callable[..., Page], address: s
     page.wait_for_selector("#images:not([aria-busy])")
     frames = page.evaluate(
         """() => [...document.querySelectorAll('.tile')].map((tile) =>
-          [tile.querySelector('.verdict').textContent.startsWith('✗'), getComputedStyle(tile).boxShadow !== 'none'])"""
+          [tile.querySelector('.verdict').textContent.startsWith('✗'),
+            getComputedStyle(tile).boxShadow !== 'none'])"""
     )
     assert frames and all(wrong == framed for wrong, framed in frames)
     assert any(wrong for wrong, _ in frames)

@@ -166,7 +166,7 @@ def test_of_several_rows_of_a_person_on_an_item_one_counts(review: Review, tmp_p
         assert (found.rows, found.added, found.replaced, found.other_tasks) == (4, added, 2, 0)
     assert choice_of(review, first.code) == {"Ann": "reject"}
     assert choice_of(review, second.code) == {"Ann": "unsure"}
-    with pytest.raises(UserError, match="line 3 is another vote on the item .* without a reviewer"):
+    with pytest.raises(UserError, match=r"line 3 is another vote on the item .* without a reviewer"):
         import_rows(review, "select", file, "id,verdict", f"{one},accept", f"{one},accept")
 
 
@@ -181,6 +181,8 @@ def test_a_class_is_a_verdict_of_blind_classification(review: Review, tmp_path: 
     assert given == {"Ann": classes[1], "Bob": classes[0]}
     with pytest.raises(UserError, match="line 2: Unknown class 'unicorn'"):
         import_rows(review, "blind", file, "id,verdict", f"{id_},unicorn")
+    with pytest.raises(UserError, match="the verdict is reject, but the other columns mean accept"):
+        import_rows(review, "blind", file, "id,label,verdict", f"{id_},{item.labels[0]},reject")
     with pytest.raises(UserError, match="the column label has"):
         import_rows(review, "blind", file, "id,verdict,label", f"{id_},{classes[0]},{classes[1]}")
     with pytest.raises(UserError, match="give accept, reject, unsure, or JSON"):
@@ -192,7 +194,10 @@ def test_answers_without_rows_or_roles_are_refused(review: Review, tmp_path: Pat
     id_ = next(review.judged_items(review.task("select"))).item.facts["id"]
     for text, message in (
         ("id,verdict,role\n", "answers.csv has no rows"),
-        (f"id,verdict\n{id_},accept\n", "line 2: the column role is missing; give practice, check or example"),
+        (
+            f"id,verdict\n{id_},accept\n",
+            "line 2: the column role is missing; give practice, check or example",
+        ),
     ):
         file.write_text(text)
         with pytest.raises(UserError, match=message):

@@ -125,9 +125,9 @@ def read_votes(connection: Connection, task: Task, rows: Sequence[VerdictRow]) -
         event = NewEvent(
             str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", when, verdict
         )
-        earlier = votes.pop((item.code, name), None)
-        later = earlier is None or when >= earlier.event.client_time
-        votes[item.code, name] = TableVote(item, name, event, row.where) if later else earlier
+        earlier = votes.get((item.code, name))
+        if earlier is None or when >= earlier.event.client_time:
+            votes[item.code, name] = TableVote(item, name, event, row.where)
     return VoteTable(tuple(votes.values()), tuple(sorted(names)), len(own) - len(votes))
 
 

@@ -25,7 +25,6 @@ from windtunnel.review.records import (
     PRACTICE,
     ROLES,
     WORK,
-    ClassName,
     Item,
     MediaFile,
     NewItem,

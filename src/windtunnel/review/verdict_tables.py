@@ -49,9 +49,15 @@ class VerdictRow:
     ) -> dict[str, Any]:
         """The verdict of the row; refuses one that does not fit the kind."""
         try:
-            return verdict_json(kind.read(self._fields(kind, labels), classes))
+            verdict = kind.read(self._fields(kind, labels), classes)
+            word, vote = self.cells.get("verdict", "").strip().lower(), kind.vote(verdict, labels)
+            if word in VERDICTS and word != vote:
+                raise UserError(
+                    f"the verdict is {word}, but the other columns mean {vote}; remove one of both."
+                )
         except UserError as error:
             raise UserError(f"{self.where}: {error}") from error
+        return verdict_json(verdict)
 
     def _fields(self, kind: ReviewKind[Any], labels: Sequence[str]) -> dict[str, Any]:
         given = self.cells.get("verdict", "").strip()
@@ -126,7 +132,9 @@ def with_answers(
     for row in rows:
         item = known(row)
         if "role" not in row.cells:
-            raise UserError(f"{row.where}: the column role is missing; give {PRACTICE}, {CHECK} or {EXAMPLE}.")
+            raise UserError(
+                f"{row.where}: the column role is missing; give {PRACTICE}, {CHECK} or {EXAMPLE}."
+            )
         role = row.cells.get("role", "").strip().lower()
         if role not in ROLES or role == WORK:
             raise UserError(f"{row.where} has the role '{role}'; give {PRACTICE}, {CHECK} or {EXAMPLE}.")

@@ -112,7 +112,7 @@ class ReviewKind(Plugin, Generic[V]):
         raise NotImplementedError
 
     def from_text(self, _text: str) -> dict[str, Any]:
-        """The fields of a verdict that a table writes as a text that is no vote; empty if the kind has none."""
+        """The fields of a verdict that a table gives as a text other than a vote; empty for none."""
         return {}
 
     def compared(self, verdict: V) -> dict[str, str]:
