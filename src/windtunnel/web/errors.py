@@ -30,7 +30,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorOut}, "5XX": {"
 
 
 def add_errors(app: FastAPI, audit: Audit, failure: str) -> None:
-    """Answer wrong input with 400 or 422, unknown addresses with 404, and failures with 500, which are logged.
+    """Answer wrong input with 400 or 422, unknown addresses with 404, failures with 500; failures are logged.
 
     Args:
         app: the application.

@@ -23,6 +23,13 @@ export class ClassSearch {
     this.field.focus();
   }
 
+  /** Go on with a text that was typed into an earlier field. */
+  restore(text) {
+    this.field.value = text;
+    this.focus();
+    this.find();
+  }
+
   /** Close the list, unless the person came back. */
   left() {
     if (document.activeElement !== this.field) this.close();

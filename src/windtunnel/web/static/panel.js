@@ -178,7 +178,7 @@ export class Panel {
     this.give({...this.draft});
   }
 
-  /** Do something that replaces the panel's elements; the focus stays on the same control, and the cursor in the note. */
+  /** Do something that replaces the panel's elements; the focus stays on the same control, and the text in the fields. */
   keepFocus(change) {
     const {activeElement: focused} = document;
     const {item} = this;
@@ -191,6 +191,7 @@ export class Panel {
       note.focus();
       note.setSelectionRange(focused.selectionStart, focused.selectionEnd);
     }
+    if (focused.id === "class-search" && this.item.item === item?.item) this.field.restore(focused.value);
   }
 
   /** The actions for the keys. */
