@@ -16,7 +16,8 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImplausibleScores, UserError
 from windtunnel.core.extras import load_extra
 from windtunnel.core.locations import Location
-from windtunnel.core.records import Recipe, RunInfo
+from windtunnel.core.records import Recipe
+from windtunnel.core.run_info import RunInfo
 from windtunnel.core.scores import Score
 from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from playwright.sync_api import Route
 
 from tests.browser.review_server import Join, ReviewServer
@@ -72,6 +74,24 @@ def test_a_page_that_was_closed_without_a_connection_sends_its_verdicts_later(
     ada.page.wait_for_selector("ul.tasks h2")
     ada.saved()
     assert sum(row is not None for row in ada.verdicts(task)) == 2
+
+
+def test_times_of_events_increase_when_the_clock_is_set_back(server: ReviewServer, join: Join) -> None:
+    task = server.add_task("pairs", server.pairs(6))
+    ada = join()
+    ada.work_on(task)
+    ada.press("s", "s")
+    ada.saved()
+    ada.page.evaluate("() => { const now = Date.now; Date.now = () => now() - 3_600_000; }")
+    ada.press("z", "m")
+    ada.saved()
+    ada.page.add_init_script("const now = Date.now; Date.now = () => now() - 7_200_000;")
+    ada.reload()
+    ada.press("z", "w")
+    ada.saved()
+    times = [row["client_time"] for row in server.review.event_rows(server.review.task(task))]
+    assert len(times) == 6
+    assert all(earlier < later for earlier, later in itertools.pairwise(times))
 
 
 def test_a_killed_server_loses_nothing(server: ReviewServer, join: Join) -> None:

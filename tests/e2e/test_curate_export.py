@@ -37,6 +37,7 @@ from windtunnel.curate.filter_models import FilterModel, load_source
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
 from windtunnel.curate.project import Project
+from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.models import load_model
 
 CLASSES = [0, 1, 2]
@@ -430,6 +431,33 @@ def test_declared_wordnet_ids_are_those_of_the_folders(
         windtunnel.run(model, tmp_path / "mine", out=tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    ("folders", "classes", "message"),
+    [
+        ((0, 1), ("cat", "dog"), ""),
+        ((1, 2), ("cat", "dog", "emu"), ""),
+        ((3, 7), ("3", "7"), ""),
+        ((1, 2), ("cat", "dog"), "the folder '2', but its windtunnel.toml declares 2 classes"),
+        ((1, 2), ("0", "1", "3"), "the folder '2', not among the 3 classes"),
+    ],
+)
+def test_numbered_folders_are_places_in_the_declared_classes(
+    tmp_path: Path, folders: tuple[int, ...], classes: tuple[str, ...], message: str
+) -> None:
+    for label in folders:
+        put(tmp_path / "mine" / str(label) / "a.png", label, shade=label)
+    (tmp_path / "mine" / "windtunnel.toml").write_text(
+        '[natural_set]\nname = "mine"\nextends = "natural"\ntitle = "My set"\n'
+        f"classes = {json.dumps(classes)}\n"
+    )
+    if message:
+        with pytest.raises(UserError, match=message):
+            open_own_images(str(tmp_path / "mine"), "natural")
+    else:
+        opened = open_own_images(str(tmp_path / "mine"), "natural")
+        assert sorted(label for sample in opened.samples() for label in sample.labels) == list(folders)
+
+
 def test_own_sets_are_listed_with_the_published_ones(
     tmp_path: Path, windtunnel_command: Command, project: Path
 ) -> None:
@@ -492,6 +520,13 @@ def test_bad_exports_are_refused_before_any_work(
     (tmp_path / "none.csv").write_text(f"id,verdict\n{some_id},reject\n")
     (tmp_path / "columns.csv").write_text(f"image,verdict\n{some_id},accept\n")
     (tmp_path / "unnamed.csv").write_text(f"id,verdict\n{some_id},accept\n{some_id},reject\n")
+    two_lines = f'id,verdict,note\n{some_id},accept,"two\nlines"\n\n'
+    (tmp_path / "lines.csv").write_text(f"{two_lines}{some_id},maybe,\n")
+    (tmp_path / "more.csv").write_text(f"{two_lines}{some_id},accept,a,b\n")
+    (tmp_path / "fewer.csv").write_text(f"{two_lines}{some_id},accept\n")
+    votes = [f"{some_id},accept,", f"{some_id},reject,ann"]
+    for name, rows in (("first", votes), ("last", votes[::-1])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,verdict,reviewer", *rows, ""]))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
     for arguments, message in (
@@ -500,7 +535,12 @@ def test_bad_exports_are_refused_before_any_work(
         ((project, "--out", "set", "--reviewed", "bad.csv"), "no stored candidate"),
         ((project, "--out", "set", "--reviewed", "word.csv"), "the verdict 'maybe'"),
         ((project, "--out", "set", "--reviewed", "none.csv"), "is left for the set (not_reviewed 9"),
-        ((project, "--out", "set", "--reviewed", "unnamed.csv"), "line 3 is a further verdict"),
+        ((project, "--out", "set", "--reviewed", "unnamed.csv"), "line 2 has no reviewer, but"),
+        ((project, "--out", "set", "--reviewed", "lines.csv"), "line 5 has the verdict 'maybe'"),
+        ((project, "--out", "set", "--reviewed", "more.csv"), "line 5 has 4 cells, the header 3"),
+        ((project, "--out", "set", "--reviewed", "fewer.csv"), "line 5 has 2 cells, the header 3"),
+        ((project, "--out", "set", "--reviewed", "first.csv"), "line 2 has no reviewer, but"),
+        ((project, "--out", "set", "--reviewed", "last.csv"), "line 3 has no reviewer, but"),
         ((project, "--out", "set", "--role", "out"), "windtunnel curate ood selects out-of-distribution"),
         ((project, "--out", "set", "--reviewed", "columns.csv"), "has the columns image, verdict;"),
         ((project, "--out", "set", "--name", "Bad Name"), "--name"),

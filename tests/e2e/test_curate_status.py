@@ -101,6 +101,8 @@ def test_an_unfinished_filtration_is_shown_and_not_exported(
     assert (done.returncode, done.stdout) == (2, "")
     assert "windtunnel curate hard was started" in done.stderr and len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "set").exists()
+    done = windtunnel_command("review", "create", project, "task", "--kind", "select")
+    assert done.returncode == 2 and "windtunnel curate hard was started" in done.stderr
     api.filter_hard(project, [file])
     assert api.project_status(project).unfinished == []
     assert windtunnel_command(*export).returncode == 0
@@ -108,7 +110,11 @@ def test_an_unfinished_filtration_is_shown_and_not_exported(
     other = str(shifted(tmp_path))
     subprocess.run([sys.executable, "-c", KILLED, str(project), other], timeout=120)
     assert api.project_status(project).unfinished == ["hard"]
-    assert windtunnel_command(*export).returncode == 2
+    review = ("review", "create", project, "task", "--kind", "select")
+    for command in (export, (*export, "--step", "hard"), review, (*review, "--source", "hard")):
+        done = windtunnel_command(*command)
+        assert done.returncode == 2, command
+        assert "windtunnel curate hard was started" in done.stderr
     # The finished one again settles it; so does the removal of the file that the message names.
     api.filter_hard(project, [file])
     assert windtunnel_command(*export).returncode == 0

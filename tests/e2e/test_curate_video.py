@@ -279,6 +279,41 @@ def test_a_killed_command_continues_with_the_same_result(tmp_path: Path, windtun
     assert everything(tmp_path / "p") == whole
 
 
+def test_a_command_that_stops_while_videos_are_hashed_leaves_no_unfinished_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from windtunnel.curate import video
+    from windtunnel.curate.anchor_sampling import Sampling
+    from windtunnel.curate.project import Project
+
+    def stopped(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    write_clip(tmp_path / "a.mkv", numbered_frames(5))
+    monkeypatch.setattr(video, "file_digest", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        video.make_frame_sets(Project(tmp_path / "p"), [tmp_path / "a.mkv"], Sampling())
+    assert Project(tmp_path / "p").unfinished() == []
+
+
+def test_frame_sets_of_an_unfinished_command_are_not_exported(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    write_clip(tmp_path / "a.mkv", numbered_frames(30))
+    table(tmp_path / "labels.csv", {"video": "a.mkv", "label": "cat"})
+    arguments = "a.mkv", "--labels", "labels.csv", "--frames", 1
+    curate(windtunnel_command, *arguments)
+    (tmp_path / "p" / "started").mkdir(exist_ok=True)
+    (tmp_path / "p" / "started" / "video").touch()  # as a killed command leaves it
+    export = "curate", "export", "p", "--out", "set"
+    for command in (export, (*export, "--step", "video"), ("review", "create", "p", "t", "--kind", "pairs")):
+        done = windtunnel_command(*command)
+        assert done.returncode == 2, command
+        assert "windtunnel curate video was started" in done.stderr
+    curate(windtunnel_command, *arguments)
+    assert windtunnel_command(*export).returncode == 0
+
+
 # Export
 
 
@@ -342,26 +377,57 @@ def test_an_export_is_read_back_and_scored_by_pm_k(
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changes", "message"),
     [
-        ({"judged_labels": "other"}, "judges the label 'other', but the frame has '"),
-        ({"reviewer": ""}, "is a further verdict on the same item without a reviewer"),
+        (({"judged_labels": "other"},), "judges the label 'other', but the frame has '"),
+        (({"judged_labels": "other"}, {"reviewer": "ben"}), "row 1 judges the label 'other', but"),
+        # The labels of a set that were corrected do not permit any others.
+        (
+            ({"judged_labels": "other"}, {"reviewer": "ben", "labels": "corrected"}),
+            "judges the label 'other'",
+        ),
+        (({"reviewer": ""}, {"reviewer": ""}), "row 1 has no reviewer, but the same item has 2 verdicts"),
+        (({"reviewer": ""}, {}), "row 1 has no reviewer"),
+        (({}, {"reviewer": ""}), "row 2 has no reviewer"),
     ],
 )
 def test_verdicts_on_other_labels_or_of_nobody_are_refused(
     tmp_path: Path,
     windtunnel_command: Command,
     exported: tuple[dict[str, np.ndarray], dict[str, int]],
-    change: dict[str, str],
+    changes: tuple[dict[str, str], ...],
     message: str,
 ) -> None:
-    frame = frames_of(tmp_path / "p")[0]
-    row = {"set": frame["set"], "frame": frame["index"], "verdict": "accept", "reviewer": "ann", **change}
-    table(tmp_path / "verdicts.csv", row, row)
+    frame = next(row for row in frames_of(tmp_path / "p") if not row["offset"])
+    row = {"set": frame["set"], "frame": frame["index"], "verdict": "accept", "reviewer": "ann"}
+    empty = {"labels": "", "judged_labels": ""}
+    table(tmp_path / "verdicts.csv", *({**row, **empty, **change} for change in changes))
     export = "curate", "export", "p", "--step", "video", "--out", "reviewed", "--reviewed", "verdicts.csv"
     done = windtunnel_command(*export)
     assert done.returncode == 2 and message in done.stderr
     assert not (tmp_path / "reviewed").exists()
+
+
+def test_verdicts_on_the_labels_of_now_or_on_corrected_ones_count(
+    tmp_path: Path,
+    windtunnel_command: Command,
+    exported: tuple[dict[str, np.ndarray], dict[str, int]],
+) -> None:
+    """Of each reviewer the last row counts: an earlier one may have judged other labels."""
+    anchor = next(row for row in frames_of(tmp_path / "p") if not row["offset"])
+    row = {"set": anchor["set"], "verdict": "accept", "labels": "", "reviewer": "ann"}
+    now = ";".join(anchor["labels"])
+    table(
+        tmp_path / "verdicts.csv",
+        {**row, "frame": anchor["index"], "judged_labels": "older"},
+        {**row, "frame": anchor["index"], "judged_labels": now, "labels": "corrected"},
+        {**row, "frame": anchor["index"] + 1, "judged_labels": now},
+        {**row, "frame": anchor["index"] - 1, "judged_labels": "corrected"},
+    )
+    export = "curate", "export", "p", "--step", "video", "--out", "reviewed", "--reviewed", "verdicts.csv"
+    done = windtunnel_command(*export, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outcomes"]["exported"] == 3
 
 
 def test_a_reviewed_export_has_only_what_most_reviewers_accept(

@@ -328,6 +328,37 @@ def test_an_overlap_study_is_the_same(tmp_path: Path, address: str) -> None:
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
+def test_an_experiment_is_the_same(tmp_path: Path, address: str) -> None:
+    from windtunnel.data.demo import digits
+
+    images, classes = digits()
+    np.savez(tmp_path / "digits.npz", train_images=images[:60], train_labels=classes[:60],
+             test_images=images[60:90], test_labels=classes[60:90])  # fmt: skip
+    file = tmp_path / "experiment.toml"
+    file.write_text(
+        """
+name = "digits"
+network = "small"
+preprocess = "cifar"
+baseline = "standard"
+seeds = 1
+suites = ["smoke"]
+severities = [3]
+data = { train = "digits.npz#train", test = "digits.npz#test" }
+settings = { epochs = 1, batch = 20 }
+[variants.standard]
+[variants.cutout]
+images = ["cutout"]
+[variants.flip]
+from = "cutout"
+wrappers = ["flip"]
+"""
+    )
+    here = windtunnel.experiment(file, tmp_path / "here")
+    there = windtunnel.experiment(file, tmp_path / "there", executor="ray", address=address)
+    assert here == there
+
+
 def test_a_training_on_a_worker_has_the_weights_of_one_here(tmp_path: Path, address: str) -> None:
     import torch
 

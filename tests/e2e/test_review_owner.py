@@ -24,7 +24,8 @@ from windtunnel.core.curation_records import (
 )
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
-from windtunnel.curate.project import Project, StepKind
+from windtunnel.curate.project import Project
+from windtunnel.curate.steps import StepKind
 
 HEN, COCK = "n01514859", "n01514668"
 

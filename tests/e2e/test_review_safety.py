@@ -171,6 +171,19 @@ def test_malformed_bodies_are_refused(running: RunningReview, body: bytes) -> No
     assert running.raw("/api/events", body, running.sign_in("Ann")) in (400, 422)
 
 
+def test_ids_of_imported_events_are_refused(running: RunningReview) -> None:
+    cookies = {name: running.sign_in(name) for name in ("Ann", "Olga")}
+    _, queue, _ = running.get("/api/tasks/select/items?count=1", cookies["Ann"])
+    given = event(queue["items"][0]["item"])
+    given["event"] = str(uuid.uuid5(uuid.NAMESPACE_URL, "a row of a table"))
+    assert running.post("/api/events", {"events": [given]}, cookies["Ann"])[0] == 422
+    decision = {key: given[key] for key in ("event", "item", "verdict", "client_time")}
+    resolve = "/api/owner/tasks/select/resolve"
+    assert running.post(resolve, {"events": [decision]}, cookies["Olga"])[0] == 422
+    with api.open_review(running.folder) as review:
+        assert given["event"] not in {row["event"] for row in review.event_rows(review.task("select"))}
+
+
 def test_large_bodies_are_refused(running: RunningReview) -> None:
     cookie = running.sign_in("Ann")
     assert running.raw("/api/events", b" " * 600_000, cookie) == 413
@@ -327,6 +340,28 @@ def test_very_many_connections_do_not_stop_people_at_work(running: RunningReview
         for one in opened:
             one.close()
     assert "too many connections" in {row.get("reason") for row in running.audit()}
+
+
+def test_idle_connections_do_not_keep_people_out(running: RunningReview) -> None:
+    cookie = running.sign_in("Ann")
+    idle = [running.connect() for _ in range(150)]  # the limit of this server is 100
+    try:
+        for connection in idle:
+            assert ask(connection, "GET", "/join")[0] == 200
+        assert running.get("/api/session", cookie)[0] == 200
+        assert ask(idle[-1], "GET", "/join")[0] == 200  # the oldest ones are closed, the newest are not
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def test_requests_that_are_sent_together_are_answered(running: RunningReview) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as opened:
+        opened.sendall(b"GET /join HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * 3)
+        received = b""
+        while received.count(b"</html>") < 3 and (part := opened.recv(65536)):
+            received += part
+    assert received.count(b"HTTP/1.1 200") == 3
 
 
 def test_the_audit_log_has_no_secret(running: RunningReview) -> None:

@@ -116,8 +116,10 @@ def test_forwarded_addresses_are_believed_of_trusted_proxies_only(
         assert lines(review.audit_file)[-1]["address"] == logged
 
 
-@pytest.mark.parametrize("proxy", ("*", "proxy.example.org", "10.0.0.0/40", ""))
-def test_a_proxy_that_is_no_address_is_refused(runs: Path, windtunnel_command: Command, proxy: str) -> None:
+@pytest.mark.parametrize("proxy", ("*", "proxy.example.org", "10.0.0.0/40", "", "0.0.0.0/0", "::/0"))
+def test_a_proxy_without_an_address_of_its_own_is_refused(
+    runs: Path, windtunnel_command: Command, proxy: str
+) -> None:
     done = windtunnel_command("serve", runs, "--trusted-proxy", proxy)
     assert done.returncode == 2
     assert "--trusted-proxy" in done.stderr

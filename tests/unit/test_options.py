@@ -27,6 +27,7 @@ from windtunnel.options import (
     RunOptions,
     ScoreOptions,
     ShowOptions,
+    SubtypeOptions,
     read_run_file,
 )
 from windtunnel.options.run import EXECUTION
@@ -45,6 +46,7 @@ RECORDS: dict[str, tuple[type[Options], set[str]]] = {
     "explain": (ExplainOptions, {"model", "image", "target", "out", "as_json"}),
     "overlap": (OverlapOptions, {"subject", "out", "as_json", "as_csv", "console"}),
     "show": (ShowOptions, {"unit", "out"}),
+    "subtypes": (SubtypeOptions, {"data", "out", "as_json", "as_csv", "console"}),
     "predictivity": (PredictivityOptions, {"tables", "as_json", "as_csv"}),
     "effective-robustness": (EffectiveRobustnessOptions, {"tables", "as_json", "as_csv"}),
 }
@@ -110,6 +112,7 @@ def test_the_verbs_take_records_and_not_single_parameters() -> None:
         (windtunnel.doctor, DoctorOptions),
         (windtunnel.explain, ExplainOptions),
         (windtunnel.overlap, OverlapOptions),
+        (windtunnel.subtypes, SubtypeOptions),
         (windtunnel.predictivity, PredictivityOptions),
         (windtunnel.effective_robustness, EffectiveRobustnessOptions),
     ):

@@ -18,22 +18,19 @@ import windtunnel
 from windtunnel.core.conditions import Condition, digest, digest_of_rows
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import (
-    DataInfo,
     GeometryRecord,
-    ModelInfo,
     NaturalRecipe,
     PartRecord,
     PrecomputedIdentity,
     ProjectionRecipe,
     Recipe,
     RecordError,
-    RunInfo,
-    ScoringInfo,
     TensorRecord,
     read_conditions,
     read_recipe,
     read_record,
 )
+from windtunnel.core.run_info import DataInfo, ModelInfo, RunInfo, ScoringInfo
 from windtunnel.core.set_records import FixedFile, SetClasses, SetInfo, SetRecipe
 from windtunnel.core.training_records import (
     MixRecord,

@@ -6,12 +6,14 @@ import uuid
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from tests.review_tasks import ACCEPT, REJECT, UNSURE, codes, items, judge, outcomes, people, select_task
 from windtunnel import UserError
+from windtunnel.review import tables
 from windtunnel.review.kinds import REGISTRY
 from windtunnel.review.records import NewEvent
-from windtunnel.review.review import Review
+from windtunnel.review.review import Review, open_review
 
 
 def test_a_strict_majority_decides_and_anything_else_is_a_conflict(review: Review) -> None:
@@ -125,3 +127,27 @@ def test_agreement_of_two_people_equals_a_hand_calculation(review: Review) -> No
     (pair,) = question.pairs
     assert (question.question, question.percent.value, pair.cohen.value) == ("accepted", 0.75, 0.5)
     assert question.percent.items == 4
+
+
+def test_agreement_follows_new_events_and_rebuilds_of_other_processes(review: Review) -> None:
+    select_task(review, 4, overlap=2)
+    task = review.task("choose")
+    ann, bob = people(review, "Ann", "Bob")
+
+    def percent() -> float:
+        (question,) = review.agreement(task).questions
+        return question.percent.value
+
+    for person in (ann, bob):
+        for code in codes(review, person):
+            judge(review, person, code, {"choice": "accept"})
+    assert percent() == 1
+    judge(review, ann, codes(review, ann)[0], {"choice": "reject"})
+    assert percent() == 0.75
+    judge(review, bob, codes(review, bob)[0], {"choice": "unsure"})
+    damage = update(tables.present).values(verdict='{"choice": "accept"}')
+    review._database.write(lambda connection: connection.execute(damage))
+    assert percent() == 1
+    with open_review(review.folder) as other:
+        assert other.rebuild().verdicts
+    assert percent() < 1

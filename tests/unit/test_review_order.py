@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import threading
@@ -111,17 +112,39 @@ def test_an_undo_that_arrives_late_takes_back_its_own_verdict_only(review: Revie
     assert not review.rebuild().changed
 
 
-@pytest.mark.parametrize("hours_ago", (-5, 24 * 365 * 50))
-def test_a_wrong_clock_neither_wins_for_ever_nor_loses_work(review: Review, hours_ago: float) -> None:
+def test_a_clock_that_is_ahead_does_not_win_for_ever(review: Review) -> None:
     ann, _ = review.add_person("Ann", "reviewer")
     item = offered(review, ann)[0]
     review.append(ann, [made(item, 1, "accept")])
     time.sleep(0.005)
-    review.append(ann, [made(item, hours_ago, "unsure")])  # counts as made when it arrived
+    review.append(ann, [made(item, -5, "unsure")])  # counts as made when it arrived
     assert choices(review) == {item: "unsure"}
     time.sleep(0.005)
     review.append(ann, [made(item, 0, "reject")])
     assert choices(review) == {item: "reject"}
+
+
+@pytest.mark.parametrize("hours", ((30, 23), (50, 40), (1, -1), (-1, -2)))
+def test_events_of_one_device_keep_their_order_whatever_its_clock_says(
+    review: Review, hours: tuple[float, float]
+) -> None:
+    ann, _ = review.add_person("Ann", "reviewer")
+    item = offered(review, ann)[0]
+    first, second = (
+        made(item, before, word) for before, word in zip(hours, ("accept", "reject"), strict=True)
+    )
+    review.append(ann, [first, second])  # the task was created 24 hours ago
+    assert choices(review) == {item: "reject"}
+    review.append(ann, [made(item, hours[1], "", action="undo", target=second.event)])
+    assert choices(review) == {item: "accept"}
+
+
+def test_a_clock_before_the_task_does_not_replace_verdicts_of_another_device(review: Review) -> None:
+    ann, _ = review.add_person("Ann", "reviewer")
+    item = offered(review, ann)[0]
+    review.append(ann, [made(item, 1, "accept")])
+    review.append(ann, [made(item, 24 * 365 * 50, "unsure")])  # counts as made when the task was created
+    assert choices(review) == {item: "accept"}
 
 
 def test_rebuild_corrects_what_is_derived_and_says_what_changed(
@@ -183,3 +206,22 @@ def test_a_wrong_row_at_the_end_of_a_table_imports_nothing(review: Review, tmp_p
             api.import_review_votes(tmp_path, TASK, votes_table(tmp_path, [*good, wrong]))
         assert not list(review.event_rows(review.task(TASK)))
         assert not review.people()
+
+
+@pytest.mark.parametrize("hours", ((3, 2), (50, 40)))
+def test_an_earlier_export_does_not_replace_verdicts_that_were_made_later(
+    review: Review, tmp_path: Path, hours: tuple[float, float]
+) -> None:
+    ann, _ = review.add_person("Ann", "reviewer")
+    item = offered(review, ann)[0]
+    first = made(item, hours[0], "accept")
+    review.append(ann, [first])
+    created = review.task(TASK).created
+    api.export_review(tmp_path, TASK, tmp_path / "export")
+    (row,) = csv.DictReader((tmp_path / "export" / "votes.csv").open())
+    assert int(row["time"]) == max(first.client_time, created)  # when it was made, not when it arrived
+    review.append(ann, [made(item, hours[1], "reject")])
+    imported = api.import_review_votes(tmp_path, TASK, tmp_path / "export" / "votes.csv")
+    assert (imported.added, imported.outdated) == (0, 1)
+    assert choices(review) == {item: "reject"}
+    assert not review.rebuild().changed

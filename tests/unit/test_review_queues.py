@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event, select, update
 
 from tests.postgres_server import postgres_server
 from windtunnel.review import queues, tables
@@ -26,13 +26,13 @@ def review(tmp_path: Path) -> Iterator[Review]:
         yield opened
 
 
-def create(review: Review, count: int, overlap: int, **recipe: Any) -> None:
+def create(review: Review, count: int, overlap: int, more: Sequence[NewItem] = (), **recipe: Any) -> None:
     items = [
         NewItem(f"{number}", (MediaFile("image", f"{number}.png"),), ("cat",), {"id": f"{number}"})
         for number in range(count)
     ]
     settings = {"title": "Choose", "source": "candidates", "overlap": overlap, "check_every": 0, **recipe}
-    review.create_task(TASK, "select", TaskRecipe(**settings), items)
+    review.create_task(TASK, "select", TaskRecipe(**settings), [*items, *more])
 
 
 def people(review: Review, *names: str) -> list[Person]:
@@ -163,3 +163,77 @@ def test_postgresql_takes_over_leases_and_rebuilds_too(tmp_path: Path) -> None:
         review._database.write(lambda connection: connection.execute(damage))
         assert review.rebuild().outcomes == 3
         assert review.finished(review.task(TASK)) == 3
+
+
+def age_leases(review: Review, minutes: int) -> None:
+    change = update(tables.queue).values(until=tables.queue.c.until - minutes * 60_000)
+    review._database.write(lambda connection: connection.execute(change))
+
+
+def leases(review: Review, person: Person) -> list[int]:
+    asked = select(tables.queue.c.until).where(tables.queue.c.person == person.id)
+    with review._database.reading() as connection:
+        return list(connection.execute(asked.order_by(tables.queue.c.place)).scalars())
+
+
+def test_an_item_with_enough_verdicts_is_closed_for_who_holds_it(review: Review) -> None:
+    create(review, 4, overlap=1)
+    ann, bob = people(review, "Ann", "Bob")
+    of_ann = offered(review, ann)
+    of_bob = offered(review, bob)
+    age_leases(review, 20)
+    judge(review, ann, of_ann[2:])  # she is faster with what Bob has taken over
+    before = leases(review, bob)
+    found = window(review, bob)
+    assert [place.closed for place in found.places if place.item.code in of_bob] == [True, True]
+    assert leases(review, bob)[:2] == before[:2]  # what is closed is not kept any longer
+    assert found.first_open == 2  # he is offered one of Ann's instead
+    assert [place.item.code for place in found.places[2:]] == [of_ann[1]]
+    judge(review, ann, of_bob, "reject")
+    assert not any(place.closed for place in window(review, ann).places if place.verdict)
+
+
+def test_who_has_an_open_place_takes_nothing_over(review: Review) -> None:
+    create(review, 6, overlap=1)
+    ann, bob = people(review, "Ann", "Bob")
+    offered(review, ann)
+    of_bob = offered(review, bob)
+    release = update(tables.queue).where(tables.queue.c.person == bob.id).values(until=1)
+    review._database.write(lambda connection: connection.execute(release))
+    assert offered(review, bob, 3) == []  # his leases have ended, but nobody else has the items
+    judge(review, bob, of_bob)
+    assert len(offered(review, bob, 3)) == 1
+
+
+def test_the_only_item_of_an_idle_person_is_taken_over(review: Review) -> None:
+    create(review, 1, overlap=1)
+    ann, bob = people(review, "Ann", "Bob")
+    of_ann = offered(review, ann)
+    age_leases(review, 1)
+    assert offered(review, bob) == []
+    age_leases(review, 2)
+    assert offered(review, bob) == of_ann
+    assert window(review, ann).first_open == 1
+    assert window(review, ann).reason == queues.NO_MORE
+
+
+@pytest.mark.parametrize("checks", (1, 2, 3, 50))
+@pytest.mark.parametrize("work", (1, 4, 11, 12))
+def test_spare_check_items_are_not_waited_for(review: Review, work: int, checks: int) -> None:
+    spare = [
+        NewItem(f"c{number}", (MediaFile("image", "c.png"),), ("cat",), {}, "check", {"choice": "accept"})
+        for number in range(checks)
+    ]
+    create(review, work, overlap=2, check_every=4, more=spare)
+    task = review.task(TASK)
+    for person in people(review, "Ann", "Bob"):
+        total = review.most_places(task, person)
+        length = 0
+        while items := offered(review, person, length, 3):
+            judge(review, person, items)
+            length += len(items)
+            assert review.most_places(task, person) == total
+        assert window(review, person, length).reason == queues.NO_MORE
+        assert review.judged(task, person) == total
+        assert total >= work
+    assert review.finished(task) == work

@@ -123,6 +123,22 @@ def test_odd_names_and_times_of_a_table_are_read(review: Review, tmp_path: Path)
         import_rows(review, "select", file, "id,verdict,reviewer", f"{id_},accept,majority")
 
 
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("unknown,accept,Ann,", "line 5 has the item 'unknown'"),
+        ("unknown,accept,Ann", "line 5 has 3 cells, the header 4"),
+        ("unknown,accept,Ann,a,b", "line 5 has 5 cells, the header 4"),
+    ],
+)
+def test_messages_name_the_line_of_the_file(review: Review, tmp_path: Path, last: str, message: str) -> None:
+    """A cell may have several lines, and empty lines count."""
+    id_ = next(review.judged_items(review.task("select"))).item.facts["id"]
+    rows = ["id,verdict,reviewer,note", f'{id_},accept,Ann,"two\nlines"', "", last]
+    with pytest.raises(UserError, match=message):
+        import_rows(review, "select", tmp_path / "votes.csv", *rows)
+
+
 def test_imported_verdicts_have_no_speed(review: Review, tmp_path: Path) -> None:
     found = [row.item.facts["id"] for row in review.judged_items(review.task("select"))]
     rows = [f"{id_},accept,Ann,{1000 + place}" for place, id_ in enumerate(found)]

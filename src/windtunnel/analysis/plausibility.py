@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.records import RunInfo
+from windtunnel.core.run_info import RunInfo
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import CONTRADICTED

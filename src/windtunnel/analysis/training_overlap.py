@@ -64,6 +64,13 @@ def training_notes(run: ScoredRun) -> list[str]:
     return lines
 
 
+def seen_in_training(trained_on: Sequence[str], scored: Sequence[str]) -> tuple[str, ...]:
+    """The scored corruptions that entries of `trained_on` name."""
+    scored = tuple(map(bare_name, scored))
+    seen = {name for text in trained_on for name in corruptions_named(text, scored)}
+    return tuple(name for name in scored if name in seen)
+
+
 def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
     """Bare names of the corruptions and sequences that an entry of `trained_on` names; () for none.
 

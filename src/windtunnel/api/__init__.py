@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
     from windtunnel.analysis.doctor_trials import Gain as Gain
     from windtunnel.analysis.effective_robustness import EffectiveRobustness as EffectiveRobustness
+    from windtunnel.analysis.experiments import ExperimentResults as ExperimentResults
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.overlap.scores import OverlapMatrix as OverlapMatrix
     from windtunnel.analysis.predictivity.measurement import Predictivity as Predictivity
     from windtunnel.analysis.public_placement import Placed as Placed
+    from windtunnel.analysis.subtypes import SubtypeRobustness as SubtypeRobustness
     from windtunnel.api.calibrating import fit_temperature as fit_temperature
     from windtunnel.api.calibrating import write_temperature as write_temperature
     from windtunnel.api.choosing import BENCHMARK_COUNT as BENCHMARK_COUNT
@@ -53,6 +55,12 @@ if TYPE_CHECKING:
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
+    from windtunnel.api.experiment_reports import StoredExperiment as StoredExperiment
+    from windtunnel.api.experiment_reports import open_experiment as open_experiment
+    from windtunnel.api.experiment_reports import write_experiment_page as write_experiment_page
+    from windtunnel.api.experimenting import PreparedExperiment as PreparedExperiment
+    from windtunnel.api.experimenting import experiment as experiment
+    from windtunnel.api.experimenting import prepare_experiment as prepare_experiment
     from windtunnel.api.explaining import explain as explain
     from windtunnel.api.explaining import explanation_path as explanation_path
     from windtunnel.api.explaining import write_explanation as write_explanation
@@ -101,6 +109,9 @@ if TYPE_CHECKING:
     from windtunnel.api.studying import PreparedStudy as PreparedStudy
     from windtunnel.api.studying import overlap as overlap
     from windtunnel.api.studying import prepare_study as prepare_study
+    from windtunnel.api.subtyping import PreparedSubtypes as PreparedSubtypes
+    from windtunnel.api.subtyping import prepare_subtypes as prepare_subtypes
+    from windtunnel.api.subtyping import subtypes as subtypes
     from windtunnel.api.training_reports import open_trainings as open_trainings
     from windtunnel.api.training_reports import write_training_page as write_training_page
     from windtunnel.api.units import Gallery as Gallery
@@ -114,8 +125,8 @@ if TYPE_CHECKING:
     from windtunnel.curate.collect import Collected as Collected
     from windtunnel.curate.export import ExportedSet as ExportedSet
     from windtunnel.curate.frame_set_export import FrameSetExport as FrameSetExport
-    from windtunnel.curate.project import FinishedStep as FinishedStep
     from windtunnel.curate.status import ProjectStatus as ProjectStatus
+    from windtunnel.curate.steps import FinishedStep as FinishedStep
     from windtunnel.curate.video import FrameSets as FrameSets
     from windtunnel.data.inspection import Inspection as Inspection
     from windtunnel.engine.cost import storage_bytes as storage_bytes
@@ -147,6 +158,7 @@ if TYPE_CHECKING:
     from windtunnel.stats.agreement import Agreement as Agreement
     from windtunnel.store.training_folder import StoredTraining as StoredTraining
     from windtunnel.store.training_folder import is_training as is_training
+    from windtunnel.studies.experiment_records import is_experiment as is_experiment
     from windtunnel.studies.stored_accuracies import is_study as is_study
     from windtunnel.studies.stored_accuracies import refuse_unfinished as refuse_unfinished
 
@@ -157,6 +169,7 @@ _NAMES = {
     "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
     "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
     "windtunnel.analysis.effective_robustness": ("EffectiveRobustness",),
+    "windtunnel.analysis.experiments": ("ExperimentResults",),
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
@@ -166,6 +179,7 @@ _NAMES = {
     "windtunnel.analysis.overlap.scores": ("OverlapMatrix",),
     "windtunnel.analysis.predictivity.measurement": ("Predictivity",),
     "windtunnel.analysis.public_placement": ("Placed",),
+    "windtunnel.analysis.subtypes": ("SubtypeRobustness",),
     "windtunnel.api.calibrating": ("fit_temperature", "write_temperature"),
     "windtunnel.api.choosing": (
         "BENCHMARK_COUNT",
@@ -181,6 +195,12 @@ _NAMES = {
     "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
+    "windtunnel.api.experimenting": ("PreparedExperiment", "experiment", "prepare_experiment"),
+    "windtunnel.api.experiment_reports": (
+        "StoredExperiment",
+        "open_experiment",
+        "write_experiment_page",
+    ),
     "windtunnel.api.explaining": ("explain", "explanation_path", "write_explanation"),
     "windtunnel.api.filtering": (
         "audit_csv",
@@ -224,6 +244,7 @@ _NAMES = {
     ),
     "windtunnel.api.scoring": ("score_predictions",),
     "windtunnel.api.studying": ("PreparedStudy", "overlap", "prepare_study"),
+    "windtunnel.api.subtyping": ("PreparedSubtypes", "prepare_subtypes", "subtypes"),
     "windtunnel.api.training_reports": ("open_trainings", "write_training_page"),
     "windtunnel.api.units": (
         "Gallery",
@@ -238,8 +259,8 @@ _NAMES = {
     "windtunnel.curate.collect": ("Collected",),
     "windtunnel.curate.export": ("ExportedSet",),
     "windtunnel.curate.frame_set_export": ("FrameSetExport",),
-    "windtunnel.curate.project": ("FinishedStep",),
     "windtunnel.curate.status": ("ProjectStatus",),
+    "windtunnel.curate.steps": ("FinishedStep",),
     "windtunnel.curate.video": ("FrameSets",),
     "windtunnel.data.inspection": ("Inspection",),
     "windtunnel.engine.cost": ("storage_bytes",),
@@ -265,6 +286,7 @@ _NAMES = {
     "windtunnel.sequences": ("SEQUENCE_PREFIX",),
     "windtunnel.stats.agreement": ("Agreement",),
     "windtunnel.store.training_folder": ("StoredTraining", "is_training"),
+    "windtunnel.studies.experiment_records": ("is_experiment",),
     "windtunnel.studies.stored_accuracies": ("is_study", "refuse_unfinished"),
 }
 

@@ -20,7 +20,8 @@ from windtunnel.core.curation_records import (
 from windtunnel.core.errors import ImplausibleScores, UserError
 from windtunnel.core.progress import Progress, silent
 from windtunnel.curate import audit_text, fine_tuning, hard, ood, transfer
-from windtunnel.curate.project import FinishedStep, Project, open_project
+from windtunnel.curate.project import Project, open_project
+from windtunnel.curate.steps import FinishedStep
 from windtunnel.engine.executors import WorkerOptions, Workers, checked_executor, python_workers
 from windtunnel.options import FineTuneOptions, HardOptions, OodOptions, TransferOptions
 from windtunnel.report.curation import render_curation

@@ -33,6 +33,7 @@ COMMANDS = {
         "windtunnel.cli.effective_robustness",
         "Fit shifted to clean accuracy over many models.",
     ),
+    "experiment": ("windtunnel.cli.experiment", "Compare training remedies and wrappers."),
     "explain": ("windtunnel.cli.explain", "Draw the image regions that a prediction depends on."),
     "gate": ("windtunnel.cli.gate", "Exit with 1 if a run is worse than a baseline run."),
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
@@ -51,6 +52,7 @@ COMMANDS = {
     "serve": ("windtunnel.cli.serve", "Browse runs in a web browser."),
     "show": ("windtunnel.cli.show", "Write sample images of a corruption or sequence."),
     "slices": ("windtunnel.cli.slices", "Score a run by class, image size or metadata column."),
+    "subtypes": ("windtunnel.cli.subtypes", "Train on some subtypes of broad types, test on others."),
     "temperature": ("windtunnel.cli.temperature", "Fit a model's temperature to a finished run."),
     "warmup": ("windtunnel.cli.warmup", "Compile and cache all corruptions ahead of time."),
 }

@@ -97,8 +97,8 @@ def _of_study(
     study, workers = prepared.study, prepared.workers
     settings = study.protocol.settings
     lines = [
-        ("train", f"{study.train.location}   {counted(study.recipe.train.count, 'image')}"),
-        ("test", f"{study.test.location}   {counted(len(study.images), 'image')}"),
+        ("train", f"{study.data.train.location}   {counted(study.recipe.train.count, 'image')}"),
+        ("test", f"{study.data.test.location}   {counted(len(study.data.images), 'image')}"),
         ("candidates", f"{len(study.candidates)}: {listed(study.candidates)}"),
         (
             "models",
@@ -110,7 +110,7 @@ def _of_study(
             f"{len(study.items) * study.epochs_per_model:,} in all; the test of a model counts as one",
         ),
         ("workers", f"{workers}"),
-        ("disk", f"{byte_size(study.test_bytes)} of test images while models are trained"),
+        ("disk", f"{byte_size(study.models.test_bytes)} of test images while models are trained"),
         ("out", str(study.folder)),
         *(("note", note) for note in study.notes),
     ]

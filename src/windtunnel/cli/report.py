@@ -1,4 +1,4 @@
-"""windtunnel report: write or print the report of finished runs, of a study, or of trainings."""
+"""windtunnel report: write or print the report of finished runs, of a study, an experiment, or trainings."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from windtunnel.core.wording import listed
 from windtunnel.report.accuracy_drops import drops_csv
 from windtunnel.report.category_tables import CATEGORY_COLUMNS, category_rows
 from windtunnel.report.comparison import comparison_csv
+from windtunnel.report.experiment_tables import experiment_csv, experiment_document
 from windtunnel.report.files import write_multi_run_page
 from windtunnel.report.markdown import multi_run_markdown, run_markdown
 from windtunnel.report.multi_run import multi_run_document
@@ -80,6 +81,7 @@ def command(
     One run: report.html, report.md, scores.json and scores.csv in its folder. Several runs of a suite: one
     page that compares them with the first. Runs of several suites: one page with the cost of every shift.
     A study: report.html in its folder, with what a benchmark should contain.
+    An experiment: report.html in its folder, with verdicts, differences and costs.
     One or more trainings: their learning curves and recipes.
     The model is needed only for --explain.
 
@@ -107,6 +109,14 @@ def command(
                 "--markdown, which are for runs."
             )
         _study(runs[0], out, as_json, as_csv)
+        return
+    if any(api.is_experiment(folder) for folder in runs):
+        if baseline or public or explain or group or as_markdown or len(runs) > 1:
+            raise UserError(
+                f"{listed(runs)}: give one experiment, without --baseline, --public, --explain, --group and "
+                "--markdown, which are for runs."
+            )
+        _experiment(runs[0], out, as_json, as_csv)
         return
     if any(api.is_training(folder) for folder in runs):
         if baseline or public or explain or group or as_markdown:
@@ -163,6 +173,16 @@ def _study(study: str, out: str | None, as_json: bool, as_csv: bool) -> None:
         click.echo(csv_text(CATEGORY_COLUMNS, category_rows(analysis)), nl=False)
     else:
         click.echo(str(api.write_study_page(analysis, study, page)))
+
+
+def _experiment(folder: str, out: str | None, as_json: bool, as_csv: bool) -> None:
+    stored = api.open_experiment(folder)
+    if as_json:
+        print_json(experiment_document(stored.results, stored.costs))
+    elif as_csv:
+        click.echo(experiment_csv(stored.results, stored.costs), nl=False)
+    else:
+        click.echo(str(api.write_experiment_page(stored, out)))
 
 
 def _trainings(folders: Sequence[str], out: str | None, as_json: bool, as_csv: bool) -> None:

@@ -20,7 +20,7 @@ from windtunnel.options.collect import CollectOptions
 
 COLUMNS = ("url", "file", "tag", "label", "licence", "source")
 SPELLINGS = {"license": "licence", "path": "file", "class": "label"}
-# Cells longer than this are no names; a URL has its own limit.
+# Longer cells are refused; a URL has its own limit.
 MAX_CELL_CHARACTERS = 1000
 
 
@@ -53,12 +53,14 @@ class CandidateSource:
         wanted: what is to be collected, in order.
         read: returns the bytes of a candidate that is no URL; raises `ImageError`.
         location: the folder or dataset that files are relative to.
+        path: the resolved path of the table or dataset; the source as given if it is no path.
     """
 
     name: str
     wanted: tuple[Wanted, ...]
     read: Callable[[Wanted], bytes]
     location: str
+    path: str
 
     @property
     def batch(self) -> str:
@@ -150,16 +152,20 @@ def _table(file: Path, options: CollectOptions) -> CandidateSource:
             raise OutsideFolder
         return read_file(path)
 
-    return CandidateSource(str(file), tuple(wanted), read, str(folder))
+    return CandidateSource(str(file), tuple(wanted), read, str(folder), str(file.resolve()))
 
 
 def _problem(line: CsvLine, header: Sequence[str], cells: Mapping[str, str]) -> str:
     """Why a line names no candidate; "" if it names one."""
     if len(line.cells) != len(header):
-        return f"line {line.number} has {counted(len(line.cells), 'cell')}, the header {len(header)}"
+        return _cell_problem(line, header)
     if cells["url"] and cells["file"]:
         return f"line {line.number} has both a url and a file"
     return "" if cells["url"] or cells["file"] else f"line {line.number} has neither a url nor a file"
+
+
+def _cell_problem(line: CsvLine, header: Sequence[str]) -> str:
+    return f"line {line.number} has {counted(len(line.cells), 'cell')}, the header {len(header)}"
 
 
 class OutsideFolder(Exception):
@@ -184,7 +190,7 @@ def _dataset(source: str, options: CollectOptions) -> CandidateSource:
         return content if isinstance(content, bytes) else png.function(content)
 
     location = str(Path(source).resolve()) if Path(source).exists() else source
-    return CandidateSource(source, wanted, read, location)
+    return CandidateSource(source, wanted, read, location, location)
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,7 @@ class CsvLine:
 
 
 def csv_lines(file: Path) -> tuple[list[str], list[CsvLine]]:
-    """The lower-case column names and the rows of a CSV file; refuses files that are none.
+    """The lower-case column names and the rows of a CSV file; refuses other files.
 
     Empty lines are omitted. A row may have more or fewer cells than there are columns.
     """
@@ -216,12 +222,17 @@ def csv_lines(file: Path) -> tuple[list[str], list[CsvLine]]:
     return header, lines[1:]
 
 
-def csv_rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with lower-case column names; refuses files that are none."""
+def csv_rows(file: Path) -> list[tuple[int, dict[str, str]]]:
+    """The line and the cells, by lower-case column name, of each row of a CSV file.
+
+    Refuses other files, and rows with more or fewer cells than there are columns.
+    """
     header, lines = csv_lines(file)
     _refuse_repeated(file, header)
-    empty = dict.fromkeys(header, "")
-    return [empty | dict(zip(header, line.cells, strict=False)) for line in lines]
+    for line in lines:
+        if len(line.cells) != len(header):
+            raise UserError(f"{file}: {_cell_problem(line, header)}; correct the line.")
+    return [(line.number, dict(zip(header, line.cells, strict=True))) for line in lines]
 
 
 def _refuse_repeated(file: Path, header: Sequence[str]) -> None:

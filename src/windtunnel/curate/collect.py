@@ -33,7 +33,8 @@ from windtunnel.curate.collect_journal import Journal, Outcome, journal_path
 from windtunnel.curate.collected_batches import CollectedBatch, duplicates_marked, stored_labels
 from windtunnel.curate.downloads import DownloadFailed, Limits, split_url
 from windtunnel.curate.hosts import SLEEP, Hosts, Stopped, seconds_between
-from windtunnel.curate.project import COLLECT_STEP, FinishedStep, Project, StepKind, counts
+from windtunnel.curate.project import COLLECT_STEP, Project, counts
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, pillow_quiet, read_header
 from windtunnel.options.collect import CollectOptions
@@ -75,7 +76,7 @@ def collect(
     interval = seconds_between(options.rate)
     classes = read_class_map(options.classes)
     opened = open_source(source, options)
-    batch = CollectedBatch(opened.batch, Path(opened.name).name)
+    batch = CollectedBatch(opened.batch, Path(opened.name).name, opened.path)
     step = COLLECT.of(batch.batch)
     labels = [_label(row, classes) for row in opened.wanted]
     recipe = CollectRecipe(
@@ -201,15 +202,28 @@ def _requested_before(
     """The outcomes of URLs whose images another batch has stored, by row: they are not requested again."""
     images = {row.url: _stored_outcome(row) for row in before if row.id}
     known: dict[int, Outcome] = {}
-    seen: set[str] = set()
-    for number, row in enumerate(wanted):
-        if row.problem or labels[number] is None or not row.url or row.url in seen:
-            continue
-        seen.add(row.url)
-        image = images.get(row.url)
+    for url, number in _requested_rows(wanted, labels, {}).items():
+        image = images.get(url)
         if image and image.bytes <= most_bytes and intact(image):
             known[number] = dataclasses.replace(image, row=number)
     return known
+
+
+def _requested_rows(
+    wanted: Sequence[Wanted], labels: Sequence[str | None], known: Mapping[int, Outcome]
+) -> dict[str, int]:
+    """By URL, the row that requests it: one with a known image, else the first labelled row, else the first.
+
+    Other rows of the URL are duplicates of it.
+    """
+    rows: dict[str, list[int]] = {}
+    for number, row in enumerate(wanted):
+        if row.url and not row.problem and labels[number] is not None:
+            rows.setdefault(row.url, []).append(number)
+    return {
+        url: min(of_url, key=lambda row: (not (row in known and known[row].id), not labels[row], row))
+        for url, of_url in rows.items()
+    }
 
 
 def _outcomes(
@@ -225,11 +239,9 @@ def _outcomes(
     total = len(source.wanted)
     progress(len(known), total)
     by_origin: dict[str, list[tuple[int, str]]] = {}
-    seen: dict[str, int] = {}
+    requested = _requested_rows(source.wanted, labels, known)
     with pillow_quiet():
         for number, row in enumerate(source.wanted):
-            requested = row.url and not row.problem and labels[number] is not None
-            first = seen.setdefault(row.url, number) if requested else number
             if number in known:
                 continue
             if stop_requested():
@@ -239,8 +251,8 @@ def _outcomes(
                 outcome = Outcome(number, "refused", row.problem)
             elif labels[number] is None:
                 outcome = Outcome(number, "unlabelled", f"no class for the tag '{row.tag}'")
-            elif first != number:
-                outcome = Outcome(number, "duplicate", f"same URL as row {first + 1}")
+            elif row.url and requested[row.url] != number:
+                outcome = Outcome(number, "duplicate", f"same URL as row {requested[row.url] + 1}")
             elif row.url:
                 try:
                     by_origin.setdefault(split_url(row.url).origin, []).append((number, row.url))

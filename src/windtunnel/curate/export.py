@@ -22,10 +22,11 @@ from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import OwnSet
 from windtunnel.core.wording import listed
+from windtunnel.curate.collected_batches import row_name
 from windtunnel.curate.export_folder import DATASHEET, MANIFEST, STEP, ExportFolder, ExportRecipe
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
-from windtunnel.curate.project import AUDIT_FOLDER, AuditRow, Project, StepKind, counts
+from windtunnel.curate.project import AUDIT_FOLDER, Project, counts
 from windtunnel.curate.set_files import (
     csv_text,
     declaration_text,
@@ -34,6 +35,7 @@ from windtunnel.curate.set_files import (
     sources_text,
     votes_text,
 )
+from windtunnel.curate.steps import AuditRow, StepKind
 from windtunnel.curate.verdicts import Verdict, read_verdicts
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
@@ -175,11 +177,11 @@ def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[Expor
 
 def _step(project: Project, asked: str | None) -> str:
     """The step whose shortlist is exported; "" if the project has no audit."""
-    audits = project.audits()
+    project.refuse_unfinished((HARD.name, OOD.name) if asked is None else (asked,))
     if asked is not None:
         project.audit_table(asked)
         return asked
-    project.refuse_unfinished((HARD.name, OOD.name))
+    audits = project.audits()
     if len(audits) > 1:
         raise UserError(
             f"{project.folder} has the shortlists of {listed(audits)}; choose one with "
@@ -216,9 +218,11 @@ def _check_chosen(
             "other thresholds, or give other verdicts."
         )
     labels = {row.label for row in chosen}
-    if role == "shifted" and "" in labels:
+    unlabelled = [row for row in chosen if not row.label]
+    if role == "shifted" and unlabelled:
+        first = f"{unlabelled[0].id} ({row_name(unlabelled[0], project.batches())})"
         raise UserError(
-            f"{sum(not row.label for row in chosen):,} of {len(chosen):,} candidates have no label; collect "
+            f"{len(unlabelled):,} of {len(chosen):,} candidates have no label, the first is {first}; collect "
             f"them with a tag or label, or give {option('role', 'out')}."
         )
     if role == "shifted" and len(labels) == 1:

@@ -24,7 +24,8 @@ from windtunnel.curate.candidate_images import CandidateImages
 from windtunnel.curate.ensemble import labelled_candidates
 from windtunnel.curate.filter_models import FilterModel, chosen_classes, class_lines, load_source
 from windtunnel.curate.implausible_models import doubtful_declarations
-from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.curate.project import Project
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.survey import survey
 from windtunnel.models import load_model

@@ -41,8 +41,10 @@ from windtunnel.curate.frame_tables import (
     read_videos,
 )
 from windtunnel.curate.frame_verdicts import EXPORTED, FrameVerdicts, read_frame_verdicts
-from windtunnel.curate.project import Project, StepKind, counts
+from windtunnel.curate.project import Project, counts
 from windtunnel.curate.set_files import csv_text, declaration_text, set_name, sources_text, votes_text
+from windtunnel.curate.steps import StepKind
+from windtunnel.curate.video import VIDEO
 from windtunnel.data import content_hash
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.own_sets import DECLARATION, checked_declaration
@@ -159,6 +161,7 @@ def frame_key(frame: SetFrame) -> str:
 
 
 def _planned(project: Project, out: Path, options: ExportOptions) -> tuple[FrameSetExport, ExportRecipe]:
+    project.refuse_unfinished((VIDEO.name,))
     frames, videos = read_set_frames(project), read_videos(project)
     by_id = {video.id: video for video in videos if video.status != "duplicate"}
     review = None if options.reviewed is None else read_frame_verdicts(Path(options.reviewed), frames)

@@ -116,7 +116,8 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
     votes: dict[tuple[str, int], dict[str, str]] = {}
     labels: dict[tuple[str, int], dict[str, list[str]]] = {}
     notes: dict[tuple[str, int], dict[str, str]] = {}
-    judged: dict[tuple[str, int], list[tuple[str, tuple[str, ...]]]] = {}
+    judged: dict[tuple[str, int], dict[str, tuple[str, tuple[str, ...]]]] = {}
+    places: dict[tuple[str, int], list[tuple[str, str]]] = {}
     for number, row in enumerate(rows, 1):
         where = f"{file}: row {number}"
         set_ = set_name(str(row["set"] or ""))
@@ -129,11 +130,13 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
         if (set_, index) not in known:
             raise UserError(f"{where}: frame {index} is not in the set {set_}; give one of its frames.")
         reviewer = plain_cell(str(row.get("reviewer") or "").strip())
-        refuse_unnamed_votes(votes.get((set_, index), {}), reviewer, where)
-        judged.setdefault((set_, index), []).append((where, tuple(label_names(row.get("judged_labels")))))
+        places.setdefault((set_, index), []).append((where, reviewer))
+        judged_labels = tuple(label_names(row.get("judged_labels")))
+        judged.setdefault((set_, index), {})[reviewer] = where, judged_labels
         votes.setdefault((set_, index), {})[reviewer] = verdict
         notes.setdefault((set_, index), {})[reviewer] = plain_cell(str(row.get("note") or "").strip())
         labels.setdefault((set_, index), {})[reviewer] = label_names(row.get("labels"))
+    refuse_unnamed_votes(places.values())
     confirmed = {}
     for frame in frames:
         place = frame.set, frame.index
@@ -148,16 +151,24 @@ def read_frame_verdicts(file: Path, frames: Sequence[SetFrame]) -> FrameVerdicts
 
 def _check_judged_labels(
     frames: Sequence[SetFrame],
-    judged: Mapping[tuple[str, int], Sequence[tuple[str, tuple[str, ...]]]],
+    judged: Mapping[tuple[str, int], Mapping[str, tuple[str, tuple[str, ...]]]],
     confirmed: Mapping[str, tuple[str, ...]],
 ) -> None:
-    """Refuse verdicts on other labels than a frame has now, unless those of its anchor were confirmed."""
+    """Refuse verdicts on labels that are neither those of the frame now nor the confirmed ones of its set.
+
+    Args:
+        frames: the frames as they are now.
+        judged: by set and index of the frame, the place and the labels of each reviewer's last verdict.
+        confirmed: the confirmed labels, by set.
+    """
     for frame in frames:
-        for where, labels in judged.get((frame.set, frame.index), ()):
-            if labels and set(labels) != set(frame.labels) and frame.set not in confirmed:
+        allowed = [frame.labels, confirmed.get(frame.set, frame.labels)]
+        for where, labels in judged.get((frame.set, frame.index), {}).values():
+            if labels and set(labels) not in map(set, allowed):
+                shown = " or ".join(f"'{', '.join(names)}'" for names in dict.fromkeys(allowed))
                 raise UserError(
-                    f"{where} judges the label '{', '.join(labels)}', but the frame has "
-                    f"'{', '.join(frame.labels)}' now; remove the rows of the set, and review it again."
+                    f"{where} judges the label '{', '.join(labels)}', but the frame has {shown} now; remove "
+                    "the rows of the set, and review it again."
                 )
 
 

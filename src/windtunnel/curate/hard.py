@@ -41,7 +41,8 @@ from windtunnel.curate.filtration import (
 )
 from windtunnel.curate.implausible_models import doubtful_declarations, near_chance
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
-from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.curate.project import Project
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.data.class_hierarchy import read_hierarchy
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE, CROP_NAMES

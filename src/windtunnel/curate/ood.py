@@ -29,8 +29,9 @@ from windtunnel.curate.ensemble import (
 from windtunnel.curate.filter_models import FilterModel, load_source
 from windtunnel.curate.implausible_models import doubtful_declarations
 from windtunnel.curate.near_duplicates import DuplicateRules, near_column, near_duplicates
-from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.curate.project import Project
 from windtunnel.curate.same_classes import CLASSES_NAMED, ClassNames, check_comparable, doubtful_classes
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.data.class_hierarchy import Parents, known_names, read_hierarchy
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.label_spaces import model_space

@@ -11,11 +11,8 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
-import msgspec
 import pyarrow as pa
 
 from windtunnel.core.candidates import Candidate
@@ -29,6 +26,16 @@ from windtunnel.curate.collected_batches import (
     CollectedBatches,
     duplicates_marked,
     stored_labels,
+)
+from windtunnel.curate.steps import (
+    AUDIT_COLUMNS,
+    STEP_SCHEMA,
+    AuditRow,
+    FinishedStep,
+    R,
+    S,
+    StepKind,
+    StepRecord,
 )
 from windtunnel.data import content_hash
 from windtunnel.store.atomic_files import write_whole
@@ -44,12 +51,6 @@ COLLECT_STEP = "collect"
 # The batches in the order of collection. It is not among the tables: they can be read as one dataset.
 BATCHES_FILE = "batches.json"
 AUDIT_FOLDER = "audit"
-STEP_SCHEMA = 2
-# Every audit has these columns; a step may add others.
-AUDIT_COLUMNS = ("id", "stage", "reason")
-
-R = TypeVar("R", bound=Record)
-S = TypeVar("S", bound=Record)
 
 _TYPES = {"str": pa.string(), "int": pa.int64(), "LabelStatus": pa.string(), "CandidateStatus": pa.string()}
 CANDIDATE_SCHEMA = pa.schema(
@@ -61,55 +62,6 @@ class ProjectRecipe(Record, frozen=True):
     """The settings that all steps of a project share."""
 
     name: str
-
-
-class StepRecord(Record, frozen=True):
-    """A finished step of any kind, as its file stores it.
-
-    Attributes:
-        step: its name.
-        recipe: the options and inputs that determine its outputs.
-        summary: counts and other facts for the reader.
-    """
-
-    schema: int
-    step: str
-    recipe: dict[str, Any]
-    summary: dict[str, Any] = msgspec.field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class StepKind(Generic[R, S]):
-    """A step: its name, and the types of its recipe and summary."""
-
-    name: str
-    recipe: type[R]
-    summary: type[S]
-
-    def of(self, part: str) -> StepKind[R, S]:
-        """The step for one part of a project, such as a batch of candidates."""
-        return replace(self, name=f"{self.name}-{part}")
-
-
-@dataclass(frozen=True)
-class FinishedStep(Generic[R, S]):
-    """A finished step: its name, what determines its outputs, and its result for the reader."""
-
-    step: str
-    recipe: R
-    summary: S
-
-    def to_json(self) -> dict[str, Any]:
-        """The step as a dictionary."""
-        return {"step": self.step, "recipe": self.recipe.to_json(), "summary": self.summary.to_json()}
-
-
-@dataclass(frozen=True)
-class AuditRow:
-    """The stage at which a candidate left a step, or `shortlisted`, and why."""
-
-    stage: str
-    reason: str
 
 
 class Project(RecipeFolder):
@@ -151,7 +103,7 @@ class Project(RecipeFolder):
         rows: list[Candidate] = []
         for batch in batches:
             rows += changed[batch.batch] if batch.batch in changed else self._batch_rows(batch.batch)
-        return duplicates_marked(rows, {batch.batch: batch.source for batch in batches})
+        return duplicates_marked(rows, batches)
 
     def _batch_rows(self, batch: str) -> list[Candidate]:
         return [Candidate(**row) for row in read_table(self._batch_file(batch)).to_pylist()]
@@ -202,7 +154,8 @@ class Project(RecipeFolder):
         latest = [*(other for other in before if other.batch != batch.batch), batch]
         if len(latest) == len(before) and latest != before:
             labels = [stored_labels(self._marked(order, changed)) for order in (before, latest)]
-            latest = before if labels[0] == labels[1] else latest
+            if labels[0] == labels[1]:
+                latest = [batch if other.batch == batch.batch else other for other in before]
         content = json.dumps(CollectedBatches(tuple(latest)).to_json(), indent=2, ensure_ascii=False) + "\n"
         file = self.folder / BATCHES_FILE
         if not file.is_file() or file.read_bytes() != content.encode():

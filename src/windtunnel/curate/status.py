@@ -10,10 +10,12 @@ from typing import Any
 from windtunnel.core.candidates import SHORTLISTED, Candidate
 from windtunnel.core.conditions import digest
 from windtunnel.curate.collect_journal import JOURNAL_SUFFIX
+from windtunnel.curate.collected_batches import row_name
 from windtunnel.curate.frame_tables import PARTS_FOLDER, SETS_TABLE, SetFrame, read_set_frames
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.ood import OOD
-from windtunnel.curate.project import CANDIDATES_FOLDER, COLLECT_STEP, Project, StepRecord, counts
+from windtunnel.curate.project import CANDIDATES_FOLDER, COLLECT_STEP, Project, counts
+from windtunnel.curate.steps import StepRecord
 from windtunnel.curate.transfer import TRANSFER
 from windtunnel.curate.video import VIDEO
 
@@ -100,8 +102,7 @@ def project_status(project: Project) -> ProjectStatus:
 
 
 def _place(project: Project, row: Candidate) -> str:
-    sources = {batch.batch: batch.source for batch in project.batches()}
-    return f"{row.id} (row {row.row + 1} of {sources[row.batch]})"
+    return f"{row.id} ({row_name(row, project.batches())})"
 
 
 def _unfinished(project: Project, steps: Mapping[str, StepRecord]) -> list[str]:

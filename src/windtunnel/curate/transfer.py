@@ -29,7 +29,8 @@ from windtunnel.curate.filter_models import FilterModel, load_filter_models
 from windtunnel.curate.fine_tuning import fine_tuned_from
 from windtunnel.curate.hard import HARD, OTHER_CLASS
 from windtunnel.curate.implausible_models import doubtful_declarations, near_chance
-from windtunnel.curate.project import FinishedStep, Project, StepKind
+from windtunnel.curate.project import Project
+from windtunnel.curate.steps import FinishedStep, StepKind
 from windtunnel.engine.executors import Workers
 from windtunnel.imaging.ten_crops import CENTRE
 from windtunnel.options.curation import TransferOptions
@@ -139,7 +140,7 @@ def _held_out_note(
     if any(base.weights == held_out.weights for base in bases):
         return "a filter model was fine-tuned from it: not independent of the selection"
     for used in filters:
-        # Fingerprints of one file begin alike, whatever the preprocessing.
+        # The fingerprint of a file has the same first part with any preprocessing.
         if used.weights.split("-")[0] == held_out.weights.split("-")[0]:
             return "same file as a filter model, in other preprocessing: not held out"
         if used.name == held_out.name:

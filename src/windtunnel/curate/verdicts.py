@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,19 +46,26 @@ class Verdict:
         return self.decision == ACCEPTED
 
 
-def refuse_unnamed_votes(votes: Collection[str], reviewer: str, where: str) -> None:
-    """Refuse a second vote on the same item if nobody is named: it may be another person's."""
-    if not reviewer and votes:
-        raise UserError(
-            f"{where} is a further verdict on the same item without a reviewer; name everybody in the column "
-            "reviewer, so that votes can be counted."
-        )
+def refuse_unnamed_votes(votes: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Refuse a vote without a reviewer on an item with several votes: it may be another person's.
+
+    Args:
+        votes: for each item, the place and the reviewer of all its votes, in any order.
+    """
+    for of_item in votes:
+        unnamed = [where for where, reviewer in of_item if not reviewer]
+        if unnamed and len(of_item) > 1:
+            raise UserError(
+                f"{unnamed[0]} has no reviewer, but the same item has {len(of_item):,} verdicts; name "
+                "everybody in the column reviewer, so that votes can be counted."
+            )
 
 
 def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verdict]:
     """The decision on every candidate with votes, by id.
 
-    A later vote of the same reviewer replaces the earlier one; several votes without a reviewer are refused.
+    A later vote of the same reviewer replaces the earlier one. Of several votes on a candidate, each needs a
+    reviewer.
     A candidate is accepted by a strict majority of its votes; `unsure` counts as a vote. A vote on another
     label than the candidate has now is refused.
 
@@ -69,14 +76,16 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
     rows = csv_rows(Path(file))
     if not rows:
         raise UserError(f"{option('reviewed')} is {file}, which has no verdicts; give a table with some.")
-    if not {"id", "verdict"} <= set(rows[0]):
+    columns = list(rows[0][1])
+    if not {"id", "verdict"} <= set(columns):
         raise UserError(
-            f"{option('reviewed')} is {file}, which has the columns {', '.join(rows[0])}; give a CSV "
+            f"{option('reviewed')} is {file}, which has the columns {', '.join(columns)}; give a CSV "
             "file with the columns id and verdict, and optionally label, reviewer and note."
         )
     votes: dict[str, dict[str, str]] = {}
     notes: dict[str, dict[str, str]] = {}
-    for number, row in enumerate(rows, 2):
+    places: dict[str, list[tuple[str, str]]] = {}
+    for number, row in rows:
         id_, verdict = row["id"].strip(), row["verdict"].strip().lower()
         reviewer = plain_cell(row.get("reviewer", "").strip())
         if id_ not in labels:
@@ -90,9 +99,10 @@ def read_verdicts(file: str | Path, labels: Mapping[str, str]) -> dict[str, Verd
                 f"{file}: line {number} judges the label '{row['label'].strip()}', but the candidate is "
                 f"'{labels[id_]}' now; remove the line, and review the candidate again."
             )
-        refuse_unnamed_votes(votes.get(id_, {}), reviewer, f"{file}: line {number}")
+        places.setdefault(id_, []).append((f"{file}: line {number}", reviewer))
         votes.setdefault(id_, {})[reviewer] = verdict
         notes.setdefault(id_, {})[reviewer] = plain_cell(row.get("note", "").strip())
+    refuse_unnamed_votes(places.values())
     return {
         id_: Verdict(
             dict(sorted(of_candidate.items())),

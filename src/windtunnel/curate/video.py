@@ -17,7 +17,8 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.curate.anchor_sampling import Sampling
 from windtunnel.curate.frame_tables import VideoPart, VideoRow, read_parts, stored_recipe, write_tables
-from windtunnel.curate.project import Project, StepKind, counts
+from windtunnel.curate.project import Project, counts
+from windtunnel.curate.steps import StepKind
 from windtunnel.curate.video_frames import VideoItem, frame_sets_of
 from windtunnel.curate.video_labels import LabelTable, Origin
 from windtunnel.engine.executors import Workers
@@ -128,8 +129,8 @@ def make_frame_sets(
     """
     workers.check(portable=True, live="")
     with project.created():
-        project.mark_started(VIDEO.name)
         items = _items(videos, sampling, labels, origin)
+        project.mark_started(VIDEO.name)
         missing = [item for item in items if stored_recipe(project, item.name) != item.recipe]
         progress(len(items) - len(missing), len(items))
         if missing:

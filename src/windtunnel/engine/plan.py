@@ -17,7 +17,8 @@ from windtunnel.core.metrics import needing
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import DEFAULT_PRECISION
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import DataRecipe, ProjectionRecipe, Recipe, RunInfo, ScoringInfo
+from windtunnel.core.records import DataRecipe, ProjectionRecipe, Recipe
+from windtunnel.core.run_info import RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.task import REGISTRY as TASKS

@@ -10,7 +10,8 @@ import msgspec
 from windtunnel.core.conditions import Condition, digest_of_rows
 from windtunnel.core.extras import installed_version
 from windtunnel.core.labels import LabelSpace
-from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
+from windtunnel.core.records import DataRecipe, ModelRecipe, NaturalRecipe, PartRecord
+from windtunnel.core.run_info import DataInfo, ModelInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.class_subset import ClassSubset

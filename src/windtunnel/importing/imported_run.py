@@ -19,7 +19,7 @@ from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
 from windtunnel.core.locations import Location, local_path, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import RunInfo
+from windtunnel.core.run_info import RunInfo
 from windtunnel.data import Dataset
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 from windtunnel.data.precomputed import CLEAN

@@ -6,6 +6,7 @@ from windtunnel.options.curation import OodOptions as OodOptions
 from windtunnel.options.curation import TransferOptions as TransferOptions
 from windtunnel.options.distance import DistanceOptions as DistanceOptions
 from windtunnel.options.doctor import DoctorOptions as DoctorOptions
+from windtunnel.options.experiment import ExperimentOptions as ExperimentOptions
 from windtunnel.options.explain import ExplainOptions as ExplainOptions
 from windtunnel.options.export import ExportOptions as ExportOptions
 from windtunnel.options.fine_tune import FineTuneOptions as FineTuneOptions
@@ -21,4 +22,5 @@ from windtunnel.options.run_file import is_run_file as is_run_file
 from windtunnel.options.run_file import read_run_file as read_run_file
 from windtunnel.options.score import ScoreOptions as ScoreOptions
 from windtunnel.options.show import ShowOptions as ShowOptions
+from windtunnel.options.subtypes import SubtypeOptions as SubtypeOptions
 from windtunnel.options.video import VideoOptions as VideoOptions

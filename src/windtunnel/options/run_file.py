@@ -55,7 +55,7 @@ def read_run_file(path: str | Path) -> RunFile:
         elif name in SUBJECT:
             if not isinstance(value, str):
                 raise UserError(f'{file}: {name} is {value!r}; write a string, as in `{name} = "demo"`.')
-            subject[name] = _resolved(file.parent, value, bare=name == "data")
+            subject[name] = resolved_path(file.parent, value, bare=name == "data")
         else:
             changes[name] = _value(file, RunOptions.field(name, f"key in {file}:", SUBJECT), value)
     for name in ("model", "data"):
@@ -77,15 +77,15 @@ def _models(file: Path, value: Any) -> tuple[str, ...]:
 def _resolved_model(folder: Path, text: str) -> str:
     """A model, and files of its wrappers (`temperature(file=t.json)|m.onnx`), relative to a folder."""
     if (folder / text).exists():
-        return _resolved(folder, text, bare=False)
+        return resolved_path(folder, text, bare=False)
     wrappers, model = split_wrapped(text)
 
     def relative(_plugin: str, _parameter: str, value: str) -> str:
         is_number = re.fullmatch(r"[-+\d.e/]+", value) is not None
-        return value if is_number else _resolved(folder, value, bare=True)
+        return value if is_number else resolved_path(folder, value, bare=True)
 
     texts = [with_values(wrapper, relative) for wrapper in wrappers]
-    return SEPARATOR.join([*texts, _resolved(folder, model, bare=False)])
+    return SEPARATOR.join([*texts, resolved_path(folder, model, bare=False)])
 
 
 def _table(file: Path) -> dict[str, Any]:
@@ -107,14 +107,16 @@ def _value(file: Path, field: Field, value: Any) -> Any:
         ]
         return made[0] if field.kind == "text" else tuple(made)
     if field.path == "maybe" and field.kind == "text":
-        return _resolved(file.parent, value, bare=field.name == "clean")
+        return resolved_path(file.parent, value, bare=field.name == "clean")
     if field.path == "maybe":  # UNIT.SETTING=VALUE
         parts = [text.partition("=") for text in value]
-        return tuple(name + equals + _resolved(file.parent, text, bare=True) for name, equals, text in parts)
+        return tuple(
+            name + equals + resolved_path(file.parent, text, bare=True) for name, equals, text in parts
+        )
     return tuple(value) if field.kind == "texts" else value
 
 
-def _resolved(folder: Path, text: str, *, bare: bool) -> str:
+def resolved_path(folder: Path, text: str, *, bare: bool) -> str:
     """A path relative to a folder; text that is not a path is returned unchanged.
 
     Text is a path if it begins with a dot or if such a file exists; `file.py:factory` and `archive#part` also

@@ -30,6 +30,10 @@ imagenet_s_decoders.csv, imagenet_s_resizes.csv  ImageNet-S tables 2 to 5, top-1
                   certain by cell; `mean` and `std` are recomputed, `printed_mean` and `printed_std` are
                   the paper's (its resize means of tables 2 and 3 are 6/7 of the true ones)
 model_tables.toml what the columns of tables of many models are (read by `analysis/model_tables/`)
+subtype_types.csv the 25 broad types of Hendrycks and Dietterich's appendix G, from their code: WordNet ids
+                  and names checked against WordNet 3.0
+subtype_classes.csv  ImageNet-1k classes of each of these types, from their code; WordNet 3.0 has the same and
+                  one more, n01855032 (bird), which their list lacks
 syn2nat_table2.csv, syn2nat_table3.csv  mean correlations of generated benchmarks with natural sets, from the
                   Syn2Nat paper: certain by cell; `Mean` is as printed
 """

@@ -23,7 +23,8 @@ from windtunnel.core.wording import counted
 from windtunnel.curate.hard import HARD
 from windtunnel.curate.near_duplicates import grouped
 from windtunnel.curate.ood import OOD
-from windtunnel.curate.project import FinishedStep, Project
+from windtunnel.curate.project import Project
+from windtunnel.curate.steps import FinishedStep
 from windtunnel.curate.transfer import TRANSFER
 from windtunnel.engine.images import as_image
 from windtunnel.imaging.ten_crops import CENTRE

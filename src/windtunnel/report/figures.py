@@ -100,7 +100,17 @@ def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
     """Changes of flip probability by sequence in points, with intervals; a star marks significant ones."""
-    names = list(reversed(changes))
+    return change_markers(changes, "change of flip probability, points (higher is worse)")
+
+
+def change_markers(changes: Mapping[str, tuple[float, float, float, bool]], title: str) -> dict[str, Any]:
+    """Changes in points with intervals, a row per name, the first at the top; a star marks significant ones.
+
+    Args:
+        changes: by name the change, low and high end of its interval, and whether it is significant.
+        title: of the horizontal axis.
+    """
+    names = list(changes)[::-1]
     rows = [changes[name] for name in names]
     return {
         "data": [
@@ -124,7 +134,7 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
             }
         ],
         "layout": {
-            "xaxis": {"title": {"text": "change of flip probability, points (higher is worse)"}},
+            "xaxis": {"title": {"text": title}},
             "yaxis": {"type": "category", "automargin": True},
             "height": 90 + BAR_PX * len(rows),
             "showlegend": False,

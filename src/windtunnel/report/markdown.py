@@ -7,7 +7,8 @@ from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
-from windtunnel.core.records import RunInfo, read_recipe, read_record
+from windtunnel.core.records import read_recipe, read_record
+from windtunnel.core.run_info import RunInfo
 from windtunnel.core.wording import counted
 from windtunnel.report.comparison import (
     changed_columns,

@@ -68,7 +68,7 @@ def render_trainings(trainings: Sequence[StoredTraining]) -> str:
     figures = {
         name: figure
         for name, (title, value) in measures.items()
-        if (figure := _curves(names, trainings, title, value))
+        if (figure := learning_curves(names, trainings, title, value))
     }
     return render_page(
         "training.html.j2",
@@ -95,7 +95,7 @@ def _epoch_document(number: int, row: EpochRow) -> dict[str, float | None]:
     }
 
 
-def _curves(
+def learning_curves(
     names: Sequence[str],
     trainings: Sequence[StoredTraining],
     title: str,

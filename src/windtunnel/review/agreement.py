@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, and_, select
 
 from windtunnel.review.kinds import ACCEPT
 from windtunnel.review.people import MAJORITY, list_people
+from windtunnel.review.records import VOTE, WORK
+from windtunnel.review.tables import items, people, present
 from windtunnel.review.tasks import Task
-from windtunnel.review.votes import JudgedItem, check_results, judged_items
+from windtunnel.review.votes import check_results
 from windtunnel.stats.agreement import (
     Agreement,
     cohen_kappa,
@@ -25,6 +29,15 @@ from windtunnel.stats.intervals import Groups, clopper_pearson
 
 # The verdicts on an item by person, and its frame set.
 _Rated = tuple[dict[Hashable, str], str | None]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A work item with verdicts: its labels, its frame set, and by person's name the stored verdict."""
+
+    labels: tuple[str, ...]
+    frame_set: str | None
+    verdicts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -80,19 +93,38 @@ class TaskAgreement:
 
 def task_agreement(connection: Connection, task: Task) -> TaskAgreement:
     """Agreement on every question that the kind compares, and accuracy where answers are known."""
-    judged = [item for item in judged_items(connection, task) if item.votes]
+    judged = list(_judged(connection, task))
+    # Most verdicts are equal, so each is read once.
+    compared = cache(lambda text: task.kind.compared(task.kind.read(json.loads(text))))
     ratings: dict[str, list[_Rated]] = {}
     for item in judged:
         by_question: dict[str, dict[Hashable, str]] = {}
-        for vote in item.votes:
-            for question, value in task.kind.compared(task.kind.read(vote.verdict)).items():
-                by_question.setdefault(question, {})[vote.person.name] = value
+        for name, text in item.verdicts.items():
+            for question, value in compared(text).items():
+                by_question.setdefault(question, {})[name] = value
         for question, values in by_question.items():
             rated = ratings.setdefault(question, [])
             if len(values) > 1:
-                rated.append((values, item.item.facts.get("set")))
+                rated.append((values, item.frame_set))
     questions = tuple(_on_question(question, rows) for question, rows in ratings.items())
     return TaskAgreement(task, questions, (*_class_accuracy(task, judged), *_checks(connection, task)))
+
+
+def _judged(connection: Connection, task: Task) -> Iterator[_Judged]:
+    """The work items that somebody has judged, in order; only what agreement needs is read."""
+    vote = and_(present.c.item == items.c.id, present.c.channel == VOTE)
+    rows = connection.execute(
+        select(items.c.number, items.c.labels, items.c.facts, present.c.verdict, people.c.name)
+        .join(present, vote)
+        .join(people, people.c.id == present.c.person)
+        .where(items.c.task == task.id, items.c.role == WORK)
+        .order_by(items.c.number, present.c.person)
+    )
+    for _, found in itertools.groupby(rows, key=lambda row: row.number):
+        votes = list(found)
+        frame_set = json.loads(votes[0].facts).get("set")
+        labels = tuple(json.loads(votes[0].labels))
+        yield _Judged(labels, frame_set, {row.name: row.verdict for row in votes})
 
 
 def _on_question(question: str, rated: Sequence[_Rated]) -> QuestionAgreement:
@@ -121,20 +153,20 @@ def _groups(rated: Sequence[_Rated]) -> Groups:
     return None if None in sets else np.unique(np.array(sets, str), return_inverse=True)[1]
 
 
-def _class_accuracy(task: Task, judged: Sequence[JudgedItem]) -> list[Accuracy]:
+def _class_accuracy(task: Task, judged: Sequence[_Judged]) -> list[Accuracy]:
     """Accuracy of blind classification: of each person, and of the strict majority."""
     if task.kind.shows_labels:
         return []
     results: dict[str, list[bool]] = {}
     majority: list[bool] = []
     for item in judged:
-        labels = item.item.labels
-        for vote in item.votes if labels else ():
-            right = task.kind.vote(task.kind.read(vote.verdict), labels) == ACCEPT
-            results.setdefault(vote.person.name, []).append(right)
-        if labels and len(item.votes) >= task.recipe.overlap:
-            verdicts = [task.kind.read(vote.verdict) for vote in item.votes]
-            majority.append(task.kind.outcome(verdicts, labels) == ACCEPT)
+        if not item.labels:
+            continue
+        verdicts = {name: task.kind.read(json.loads(text)) for name, text in item.verdicts.items()}
+        for name, verdict in verdicts.items():
+            results.setdefault(name, []).append(task.kind.vote(verdict, item.labels) == ACCEPT)
+        if len(verdicts) >= task.recipe.overlap:
+            majority.append(task.kind.outcome(list(verdicts.values()), item.labels) == ACCEPT)
     rows = [*sorted(results.items()), *([(MAJORITY, majority)] if majority else [])]
     return [Accuracy(name, "classes", len(right), sum(right)) for name, right in rows]
 

@@ -92,7 +92,6 @@ def _append(
     in_second_pass = item.role == WORK and (item.outcome == CONFLICT or item.decided)
     if channel == DECISION and event.action != "undo" and not in_second_pass:
         raise UserError("The second pass decides items in conflict only; this one is not.")
-    now = now_ms()
     text = None if verdict is None else json.dumps(verdict, ensure_ascii=False)
     connection.execute(
         insert(events).values(
@@ -105,13 +104,14 @@ def _append(
             verdict=text,
             target=event.target,
             client_time=event.client_time,
-            server_time=now,
+            server_time=now_ms(),
             seconds=event.seconds,
         )
     )
-    if channel == VOTE and text is not None and _is_last(connection, task, item.id, person, event.event):
+    last = _last_vote(connection, task, item.id, person) if channel == VOTE and text is not None else None
+    if last is not None and last.event == event.event:
         # A new verdict is in force whatever was before it.
-        _set_present(connection, task, item.id, person, event.event, text, now)
+        _set_present(connection, task, item.id, person, last)
         if item.judged is False:
             _set_judged(connection, item.id, person.id, judged=True)
         if item.role == WORK:
@@ -160,11 +160,9 @@ def _present_verdict(
     return None if text is None else json.loads(text)
 
 
-def _set_present(
-    connection: Connection, task: Task, item: int, person: Person, event: str, verdict: str, time: int
-) -> None:
+def _set_present(connection: Connection, task: Task, item: int, person: Person, last: Row[Any]) -> None:
     """Put a vote in force in place of the person's earlier one."""
-    values = {"event": event, "verdict": verdict, "time": time}
+    values = {"event": last.event, "verdict": last.verdict, "time": made_at(task, last)}
     own = {"item": item, "channel": VOTE, "person": person.id}
     upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     connection.execute(
@@ -179,17 +177,20 @@ def _set_judged(connection: Connection, item: int, person: int, *, judged: bool)
     connection.execute(update(queue).where(own).values(judged=judged))
 
 
-def made_at(task: Task, row: Any) -> int:
-    """When an event was made, in milliseconds since 1970.
+def is_imported(row: Any) -> bool:
+    """Whether an event was imported from a table."""
+    return bool(row.event[14:15] == IMPORTED_VERSION)
 
-    It is the time of the person's clock. A clock that is ahead does not win over later events: a time after
-    the arrival, or before the task was created, counts as that of the arrival. An imported event has the time
-    of its row.
+
+def made_at(task: Task, row: Any) -> int:
+    """When an event was made, in milliseconds since 1970: the time of the person's clock, within limits.
+
+    A time after the arrival counts as the arrival, a time before the task was created as its creation. So
+    events of one device, whose times never decrease, keep their order, whatever its clock says. An imported
+    event has the time of its row, which may be before the task.
     """
-    imported = row.event[14:15] == IMPORTED_VERSION
-    earliest = 0 if imported else task.created
-    plausible = earliest <= row.client_time <= row.server_time
-    return int(row.client_time if plausible else row.server_time)
+    earliest = 0 if is_imported(row) else task.created
+    return int(max(earliest, min(row.client_time, row.server_time)))
 
 
 def in_order(task: Task, rows: Iterable[Any]) -> list[Any]:
@@ -197,12 +198,11 @@ def in_order(task: Task, rows: Iterable[Any]) -> list[Any]:
     return sorted(rows, key=lambda row: (made_at(task, row), row.seq))
 
 
-def _is_last(connection: Connection, task: Task, item: int, person: Person, event: str) -> bool:
-    """Whether a vote that is just stored is the last one that the person made on the item."""
+def _last_vote(connection: Connection, task: Task, item: int, person: Person) -> Row[Any]:
+    """The last event that a person made on an item, of those of votes."""
     own = (events.c.item == item, events.c.channel == VOTE, events.c.person == person.id)
-    columns = (events.c.seq, events.c.event, events.c.client_time, events.c.server_time)
-    rows = connection.execute(select(*columns).where(*own)).all()
-    return bool(in_order(task, rows)[-1].event == event)
+    last: Row[Any] = in_order(task, connection.execute(select(events).where(*own)).all())[-1]
+    return last
 
 
 def fold(rows: Iterable[Any]) -> Any | None:
@@ -257,7 +257,7 @@ def derive(connection: Connection, task: Task, item: int, changed: Iterable[tupl
                     task=task.id,
                     event=last.event,
                     verdict=last.verdict,
-                    time=last.server_time,
+                    time=made_at(task, last),
                 )
             )
         if channel == VOTE:

@@ -156,7 +156,7 @@ def import_part(
         known = any(row.event == vote.event.event for row in earlier)
         if known or _is_in_force(task, earlier, vote.event.verdict):
             continue
-        if any(events.made_at(task, row) > vote.event.client_time for row in earlier):
+        if any(_is_later(task, row, vote.event) for row in earlier):
             outdated += 1
             continue
         _offer(connection, task, vote.item, person)
@@ -189,6 +189,15 @@ def _is_in_force(task: Task, earlier: Sequence[Row[Any]], verdict: Mapping[str, 
     last = events.in_force(task, VOTE, earlier)
     # JSON has lists where records have tuples.
     return last is not None and json.loads(last.verdict) == json.loads(json.dumps(verdict))
+
+
+def _is_later(task: Task, row: Row[Any], vote: NewEvent) -> bool:
+    """Whether a stored event was made after an imported vote.
+
+    At the same time, an event of the review itself is the later one: the table may be an earlier export.
+    """
+    made = events.made_at(task, row)
+    return made > vote.client_time or (made == vote.client_time and not events.is_imported(row))
 
 
 def _key(item: Item) -> str:

@@ -35,6 +35,8 @@ def task_items(project: Project, kind: str, source: str | None, batch: str | Non
     """
     known = sources(project)
     chosen = source or _default_source(known, kind)
+    shortlists = [step for step in project.unfinished() if step != VIDEO]
+    project.refuse_unfinished((chosen,) if source or chosen == VIDEO else shortlists)
     if chosen not in known:
         raise UserError(
             f"{project.folder} has no {chosen} to review; {option('source')} takes "

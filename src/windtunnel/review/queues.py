@@ -3,8 +3,11 @@
 A place of a queue never changes. An offer is a lease: until it ends, the place that it takes among the
 `overlap` people of the item is kept. A verdict is accepted after its end too.
 
+An item with `overlap` verdicts is closed for everybody else, also for those who hold it.
+
 A person who has nothing left takes over leases of other people: of each of them at most half, those that the
-other person would come to last. If both judge such an item, it has more than `overlap` verdicts; all count.
+other person would come to last. The only item of a person is taken over if the lease is not new. If both
+judge such an item, it has more than `overlap` verdicts; all count.
 """
 
 from __future__ import annotations
@@ -24,12 +27,14 @@ from windtunnel.review.tasks import Task, read_item
 # Items that a person may hold without a verdict.
 MOST_HELD = 200
 WINDOW = 100
-# Items of a person's order that are looked at together: at first, and at most.
+# Items of a person's order that are scanned together: at first, and at most.
 STEP, LARGEST_STEP = 256, 1024
-# Items of a person's order that one request looks at.
+# Items of a person's order that one request scans.
 MOST_SCANNED = 2048
 # If no more items than this need people, they are read directly, and not in a person's order.
 FEW_OPEN = 2000
+# The only item that a person holds is taken over if the lease was not renewed for this long.
+RENEWED_MS = 2 * 60 * 1000
 ALL_TAKEN = "All items are judged, or are kept for other people at the moment."
 DECIDE_FIRST = f"You hold {MOST_HELD} items without a verdict; judge or go back to earlier ones first."
 NO_MORE = "You have seen all items of this task."
@@ -80,13 +85,10 @@ def fresh_window(connection: Connection, task: Task, person: Person, start: int,
     count = min(count, WINDOW)
     places = _places(connection, task, person, start, count, now)
     renew = now + task.recipe.lease * 500
-    held = select(func.count()).where(
-        *_own(task, person),
-        queue.c.place.between(start, start + count - 1),
-        ~queue.c.judged,
-        queue.c.until < renew,
+    ending = select(func.count()).where(
+        *_own(task, person), queue.c.place.in_(_open_places(places)), queue.c.until < renew
     )
-    if len(places) < count or connection.execute(held).scalar():
+    if len(places) < count or connection.execute(ending).scalar():
         return None
     length = _length(connection, task, person)
     return Window(start, places, length, "", _first_open(connection, task, person, length, now))
@@ -108,13 +110,20 @@ def _first_open(connection: Connection, task: Task, person: Person, length: int,
         .where(
             *_own(task, person),
             ~queue.c.judged,
-            (queue.c.until > now)
+            _needs_verdicts(task),
+            (items.c.role == CHECK)
+            | (queue.c.until > now)
             | (items.c.verdicts + _held_by_others(queue.c.item, person, now) < task.recipe.overlap),
         )
         .order_by(queue.c.place)
         .limit(1)
     ).scalar()
     return length if found is None else int(found)
+
+
+def _needs_verdicts(task: Task) -> Any:
+    """Whether an item has fewer verdicts than the task asks for; those on check items are not counted."""
+    return (items.c.role == CHECK) | (items.c.verdicts < task.recipe.overlap)
 
 
 def _held_by_others(item: Any, person: Person, now: int) -> Any:
@@ -129,7 +138,10 @@ def _extend(connection: Connection, task: Task, person: Person, wanted: int, now
     length = _length(connection, task, person)
     wanted = min(wanted, length + WINDOW)
     held = connection.execute(
-        select(func.count()).where(*_own(task, person), ~queue.c.judged, queue.c.until > now)
+        select(func.count())
+        .select_from(queue)
+        .join(items, items.c.id == queue.c.item)
+        .where(*_own(task, person), ~queue.c.judged, queue.c.until > now, _needs_verdicts(task))
     ).scalar_one()
     reason = ""
     if length < wanted and held + wanted - length > MOST_HELD:
@@ -139,7 +151,7 @@ def _extend(connection: Connection, task: Task, person: Person, wanted: int, now
     kinds = [task.check_number(person.code, place) for place in range(length, wanted)]
     wanted_work = sum(number is None for number in kinds)
     work = _open_items(connection, task, person, wanted_work, now)
-    if wanted_work and not work and not held:
+    if wanted_work and not work and _first_open(connection, task, person, length, now) == length:
         work = _take_over(connection, task, person, wanted_work, now)
     rows: list[dict[str, Any]] = []
     for number in kinds:
@@ -152,14 +164,33 @@ def _extend(connection: Connection, task: Task, person: Person, wanted: int, now
         elif work:
             item = work.pop(0)
         else:
-            seen = task.counts.get(WORK, 0) + task.counts.get(CHECK, 0) <= length + len(rows)
-            reason = NO_MORE if seen else ALL_TAKEN
+            placed = length - _checks_placed(connection, task, person)
+            placed += sum(number is None for number in kinds[: len(rows)])
+            reason = NO_MORE if placed == task.counts.get(WORK, 0) else ALL_TAKEN
             break
         row = {"task": task.id, "person": person.id, "place": length + len(rows), "item": item}
         rows.append(row | {"until": until, "judged": False})
     if rows:
         connection.execute(insert(queue), rows)
     return reason
+
+
+def _checks_placed(connection: Connection, task: Task, person: Person) -> int:
+    """The number of check items in a person's queue."""
+    asked = (
+        select(func.count())
+        .select_from(items)
+        .join(queue, and_(queue.c.item == items.c.id, queue.c.person == person.id))
+        .where(items.c.task == task.id, items.c.role == CHECK)
+    )
+    return int(connection.execute(asked).scalar_one())
+
+
+def most_places(connection: Connection, task: Task, person: Person) -> int:
+    """The length of a person's queue once it has every work item, and the check items among them."""
+    length = _length(connection, task, person)
+    work = task.counts.get(WORK, 0) - (length - _checks_placed(connection, task, person))
+    return task.length_after(person.code, length, work)
 
 
 def _open_items(connection: Connection, task: Task, person: Person, count: int, now: int) -> list[int]:
@@ -225,7 +256,8 @@ def _usable(
 def _take_over(connection: Connection, task: Task, person: Person, count: int, now: int) -> list[int]:
     """Items that other people hold and would come to last, the oldest leases first, at most `count`.
 
-    At most half of what each person holds is taken over; these leases end.
+    At most half of what each person holds is taken over, or a single item whose lease is not new; these
+    leases end.
     """
     others = connection.execute(select(people.c.id).where(people.c.id != person.id)).scalars().all()
     own = queue.alias()
@@ -246,7 +278,11 @@ def _take_over(connection: Connection, task: Task, person: Person, count: int, n
     held: dict[int, list[Row[Any]]] = {}
     for row in rows:
         held.setdefault(row.person, []).append(row)
-    last = [row for places in held.values() for row in places[: len(places) // 2] if not row.mine]
+    renewed = now + task.recipe.lease * 1000 - RENEWED_MS
+    last = []
+    for places in held.values():
+        idle = len(places) == 1 and places[0].until <= renewed
+        last += [row for row in places[: 1 if idle else len(places) // 2] if not row.mine]
     taken: dict[int, Row[Any]] = {}
     for row in sorted(last, key=lambda row: (row.until, -row.place)):
         if len(taken) < count:
@@ -277,16 +313,20 @@ def _places(
             None if row.own is None else json.loads(row.own),
             row.own is None
             and row.role == WORK
-            and row.until <= now
-            and row.verdicts + row.held >= task.recipe.overlap,
+            and row.verdicts + (row.held if row.until <= now else 0) >= task.recipe.overlap,
         )
         for row in rows
     )
 
 
+def _open_places(places: Sequence[Place]) -> list[int]:
+    """The places whose items need a verdict of the person."""
+    return [place.place for place in places if place.verdict is None and not place.closed]
+
+
 def _renew(connection: Connection, task: Task, person: Person, places: Sequence[Place], now: int) -> None:
     """Begin the leases of the open items of a window again."""
-    numbers = [place.place for place in places if place.verdict is None and not place.closed]
+    numbers = _open_places(places)
     if numbers:
         until = now + task.recipe.lease * 1000
         connection.execute(

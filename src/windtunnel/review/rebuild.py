@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +11,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
 
-from windtunnel.review.events import in_force, outcome_values
+from windtunnel.review.events import in_force, made_at, outcome_values
 from windtunnel.review.kinds import OPEN
 from windtunnel.review.records import VOTE, WORK
-from windtunnel.review.tables import events, items, present, queue
+from windtunnel.review.tables import events, facts, items, present, queue
 from windtunnel.review.tasks import Task
 
 # Items that are computed in one transaction; people save their verdicts between two of them.
 PART = 500
+# The fact that identifies the last rebuild.
+REBUILT = "rebuilt"
 # Item, channel and person of a verdict in force.
 _Line = tuple[int, str, int]
 
@@ -54,6 +57,17 @@ class Rebuilt:
     def changed(self) -> bool:
         """Whether anything was corrected."""
         return bool(self.verdicts or self.outcomes or self.places)
+
+
+def last_rebuild(connection: Connection) -> str:
+    """What identifies the last rebuild that corrected something; "" for none."""
+    return str(connection.execute(select(facts.c.value).where(facts.c.name == REBUILT)).scalar() or "")
+
+
+def record_rebuild(connection: Connection) -> None:
+    """Record that a rebuild has corrected something, so that servers compute again what they keep."""
+    connection.execute(delete(facts).where(facts.c.name == REBUILT))
+    connection.execute(insert(facts).values(name=REBUILT, value=str(uuid.uuid4())))
 
 
 def item_parts(connection: Connection, task: Task) -> list[tuple[int, int]]:
@@ -105,7 +119,7 @@ def _in_force(task: Task, rows: Sequence[Row[Any]]) -> dict[_Line, Row[Any]]:
 def _correct_present(
     connection: Connection, task: Task, first: int, last: int, expected: dict[_Line, Row[Any]]
 ) -> int:
-    wanted = {line: (row.event, row.verdict, row.server_time) for line, row in expected.items()}
+    wanted = {line: (row.event, row.verdict, made_at(task, row)) for line, row in expected.items()}
     stored = {
         (row.item, row.channel, row.person): (row.event, row.verdict, row.time)
         for row in connection.execute(select(present).where(present.c.item.between(first, last)))

@@ -18,7 +18,7 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.review import agreement, events, people, practice, progress, queues, votes
 from windtunnel.review.database import AUDIT_FILE, Database, open_database
 from windtunnel.review.import_votes import ImportedPart, ImportedVotes, import_part, read_votes
-from windtunnel.review.rebuild import Rebuilt, item_parts, rebuild_part
+from windtunnel.review.rebuild import Rebuilt, item_parts, last_rebuild, rebuild_part, record_rebuild
 from windtunnel.review.records import EXAMPLE, Item, NewEvent, NewItem, Person, TaskRecipe
 from windtunnel.review.tables import events as events_table
 from windtunnel.review.tables import items as items_table
@@ -48,6 +48,7 @@ class Review:
         self._lock = threading.Lock()
         self._tasks: tuple[tuple[int, int], dict[str, Task]] = ((0, 0), {})
         self._current_until = 0.0
+        self._agreement: dict[int, tuple[tuple[int, str], agreement.TaskAgreement]] = {}
 
     def __enter__(self) -> Review:
         return self
@@ -175,6 +176,11 @@ class Review:
             )
             return int(connection.execute(asked).scalar_one())
 
+    def most_places(self, task: Task, person: Person) -> int:
+        """How many items a person can judge at most; of spare check items, only those that have a place."""
+        with self._database.reading() as connection:
+            return queues.most_places(connection, task, person)
+
     def finished(self, task: Task) -> int:
         """How many work items have as many verdicts as the task asks for."""
         with self._database.reading() as connection:
@@ -193,9 +199,14 @@ class Review:
             return progress.task_progress(connection, task)
 
     def agreement(self, task: Task) -> agreement.TaskAgreement:
-        """Agreement of the people, and their accuracy where answers are known."""
+        """Agreement of the people, and their accuracy where answers are known; kept until events come."""
         with self._database.reading() as connection:
-            return agreement.task_agreement(connection, task)
+            counted = select(func.count()).where(events_table.c.task == task.id)
+            state = (int(connection.execute(counted).scalar_one()), last_rebuild(connection))
+            known = self._agreement.get(task.id)
+            if known is None or known[0] != state:
+                known = self._agreement[task.id] = (state, agreement.task_agreement(connection, task))
+            return known[1]
 
     def conflicts(self, task: Task, start: int, count: int) -> votes.ConflictWindow:
         """A part of the items of the second pass; undecided ones first."""
@@ -264,6 +275,8 @@ class Review:
         for done in self._database.write_parts(operations):
             progress(done.items, total)
             rebuilt += done
+        if rebuilt.changed:
+            self._database.write(record_rebuild)
         return rebuilt
 
 

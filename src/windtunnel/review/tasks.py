@@ -84,8 +84,30 @@ class Task:
         if not every or not self.counts.get(CHECK):
             return None
         block, within = divmod(place, every)
-        hidden = digest64("review check", self.recipe.seed, self.name, person, block) % every
-        return block if within == hidden and block < self.counts[CHECK] else None
+        return block if block < self.counts[CHECK] and within == self._hidden(person, block) else None
+
+    def _hidden(self, person: str, block: int) -> int:
+        """The place of the check item among the `check_every` places of a block."""
+        digest = digest64("review check", self.recipe.seed, self.name, person, block)
+        return int(digest % self.recipe.check_every)
+
+    def length_after(self, person: str, length: int, work: int) -> int:
+        """The length of a queue that is extended by some work items, and by the check items among them."""
+        every = self.recipe.check_every
+        checks = self.counts.get(CHECK, 0) if every else 0
+        while length < checks * every:
+            block, within = divmod(length, every)
+            if not within:  # whole blocks have one check item each
+                whole = min(work // (every - 1), checks - block)
+                length, work, block = length + whole * every, work - whole * (every - 1), block + whole
+                if block == checks:
+                    break
+            hidden = self._hidden(person, block)
+            free = every - within - (hidden >= within)
+            if work < free:
+                return length + work + (within <= hidden <= within + work)
+            length, work = (block + 1) * every, work - free
+        return length + work
 
     @property
     def practice_needed(self) -> int:

@@ -103,12 +103,12 @@ def read_rows(file: str | Path) -> list[VerdictRow]:
     rows = csv_rows(Path(file))
     if not rows:
         raise UserError(f"{file} has no rows; give a row with a verdict for each item.")
-    columns = set(rows[0])
+    columns = set(rows[0][1])
     by_frame = {"set", "frame"} <= columns
     if not by_frame and "id" not in columns:
         raise UserError(f"{file} needs the column id, or the columns set and frame.")
     read = []
-    for number, cells in enumerate(rows, 2):
+    for number, cells in rows:
         where = f"{file}: line {number}"
         key = cells.get("id", "").strip()
         if by_frame and not key:

@@ -16,14 +16,8 @@ from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.locations import Location
 from windtunnel.core.option_names import option
 from windtunnel.core.recipe_differences import differing_arithmetic, differing_settings
-from windtunnel.core.records import (
-    Recipe,
-    RecordError,
-    RunInfo,
-    ScoringInfo,
-    read_recipe,
-    read_record,
-)
+from windtunnel.core.records import Recipe, RecordError, read_recipe, read_record
+from windtunnel.core.run_info import RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Surveyed
 from windtunnel.core.task import Task
 from windtunnel.store.atomic_files import create_file, write_whole

@@ -14,7 +14,8 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import Projection
 from windtunnel.core.locations import Location, live_location
-from windtunnel.core.records import NaturalRecipe, Recipe, RunInfo
+from windtunnel.core.records import NaturalRecipe, Recipe
+from windtunnel.core.run_info import RunInfo
 from windtunnel.store.folder import GROUPS_FILE, RECIPE_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 

@@ -13,9 +13,10 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
-from windtunnel.engine.condition_kinds import frames_before_codec
+from windtunnel.engine.condition_kinds import frames_under
 from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
+from windtunnel.engine.pixels import fitted
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.store.atomic_files import UNFINISHED
@@ -26,14 +27,17 @@ SEED = 0
 
 @dataclass(frozen=True)
 class ConditionItem:
-    """The test images under one condition."""
+    """The test images under one condition.
+
+    Attributes:
+        condition: what is done to them.
+        canvas: how an image becomes the canvas that the condition acts on.
+        name: the name under which predictions are stored: the condition's, unless there are two canvases.
+    """
 
     condition: Condition
-
-    @property
-    def name(self) -> str:
-        """The condition's name."""
-        return self.condition.name
+    canvas: Geometry
+    name: str
 
     @property
     def description(self) -> str:
@@ -47,7 +51,7 @@ class MakingTestImages:
 
     Attributes:
         dataset, images: the test images.
-        geometry: how they become the network's images.
+        geometry: the network's own, which decides their size.
         folder: where the arrays are written, named by condition and content.
         needs: what a worker must find where it runs.
     """
@@ -73,8 +77,8 @@ class MakingTestImages:
             for image in self.images:
                 source = Source(self.dataset, image)
                 try:
-                    for frame in frames_before_codec(source, item.condition, self.geometry, SEED):
-                        stream.write(np.ascontiguousarray(frame).data)
+                    for frame in frames_under(source, item.condition, item.canvas, SEED):
+                        stream.write(np.ascontiguousarray(fitted(frame, self.geometry)).data)
                 except ImageError as error:
                     raise RunFailed(
                         f"{image.sample.id} could be read before but cannot be read now: {error.reason}"

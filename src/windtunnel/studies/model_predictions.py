@@ -18,9 +18,10 @@ class ModelPredictions(Record, frozen=True):
 
     Attributes:
         recipe: digest of the study's recipe.
-        trained_on, seed: the model.
+        trained_on, seed: the model: what distinguishes its training, and the seed.
         images: number of test images.
         correct: by condition, one bit per image, packed as by `numpy.packbits`.
+        failed: why there is no model; "" if there is one.
     """
 
     recipe: str
@@ -28,6 +29,7 @@ class ModelPredictions(Record, frozen=True):
     seed: int
     images: int
     correct: dict[str, bytes]
+    failed: str = ""
 
     @classmethod
     def of(

@@ -8,33 +8,32 @@ import msgspec
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.locations import Location, is_inside, local_path
+from windtunnel.core.locations import Location, local_path
 from windtunnel.core.option_names import option
 from windtunnel.core.records import record_of
-from windtunnel.core.samples import Surveyed
 from windtunnel.core.training_records import MixRecord, SettingsRecord
-from windtunnel.core.wording import counted, listed
+from windtunnel.core.wording import counted
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, open_dataset
-from windtunnel.imaging.geometry import Geometry
+from windtunnel.data import Dataset
 from windtunnel.options.overlap import OverlapOptions
+from windtunnel.studies.condition_images import ConditionItem
 from windtunnel.studies.overlap_study import OverlapStudy
 from windtunnel.studies.protocols import Protocol, load_protocol
 from windtunnel.studies.records import NetworkRecord, StudyRecipe
+from windtunnel.studies.study_data import open_study_data
+from windtunnel.studies.study_models import StudyModels
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite_files import load_suite, suite_names
 from windtunnel.train.augmentation import conditions_at, unit_and_severity
 from windtunnel.train.export import check_exporter
 from windtunnel.train.module_checks import check_fits, torch_device
 from windtunnel.train.networks import built, network_assets
-from windtunnel.train.training_recipe import preprocess_record, training_data
-from windtunnel.train.views import labelled, readable
+from windtunnel.train.training_recipe import preprocess_record
 
 DEFAULT_CANDIDATES = ("imagenet-c",)
 # The largest share of test images that may be training images as well; more is a mistake.
 SHARED_LIMIT = 0.01
-MOST_LISTED = 3
 
 
 def plan_study(
@@ -54,16 +53,10 @@ def plan_study(
     candidates = options.candidates or DEFAULT_CANDIDATES
     conditions, small_notes = study_conditions(candidates, options.severity, protocol.side_px)
     check_deterministic(conditions, [protocol.preprocess.geometry])
-    train_data, test_data = open_dataset(train), open_dataset(test)
-    for dataset in (train_data, test_data):
-        if is_inside(folder, dataset.location):
-            raise UserError(f"{folder} is inside {dataset.location}; give a folder outside the images.")
-    ways = protocol.mix.ways(protocol.preprocess.geometry)
-    train_images, train_notes = _readable(train_data, ways)
-    test_images, test_notes = _readable(test_data, ways)
-    labels = _as_outputs(train_data, test_data, test_images)
-    shared_note = _refuse_shared(train_data, test_data, train_images, test_images)
-    _check_network(protocol, train_data, options.device)
+    data = open_study_data(
+        train, test, folder, protocol.mix.ways(protocol.preprocess.geometry), shared_limit=SHARED_LIMIT
+    )
+    _check_network(protocol, data.train, options.device)
     assets = network_assets(protocol.network)
     recipe = StudyRecipe(
         network=NetworkRecord(protocol.network.rpartition("/")[2] if assets else protocol.network, assets),
@@ -72,16 +65,16 @@ def plan_study(
         mix=msgspec.structs.replace(
             record_of(protocol.mix, MixRecord), assets=protocol.mix.assets(protocol.preprocess.geometry)
         ),
-        train=training_data(train_data, train_images),
-        test=training_data(test_data, test_images),
+        train=data.train_record(),
+        test=data.test_record(),
         conditions={condition.name: condition.id for condition in conditions},
         device=str(torch_device(options.device)),
     )
-    notes = (*small_notes, *train_notes, *test_notes, *shared_note)
-    study = OverlapStudy(
-        folder, protocol, train_data, test_data, tuple(test_images), labels, conditions,
-        tuple(range(options.seeds)), recipe, options.device, notes,
-    )  # fmt: skip
+    geometry = protocol.preprocess.geometry
+    tested = tuple(ConditionItem(condition, geometry, condition.name) for condition in conditions)
+    models = StudyModels(folder, data, geometry, tested, recipe.digest, options.device, (protocol.network,))
+    notes = (*small_notes, *data.notes)
+    study = OverlapStudy(folder, protocol, data, models, tuple(range(options.seeds)), recipe, notes)
     study.check_folder()
     return study
 
@@ -132,45 +125,6 @@ def _names(written: str) -> Sequence[str]:
     if not suite.corruptions or suite.stored:
         raise UserError(f"Suite {suite.name} has no corruptions that can be made; give another one.")
     return suite.corruptions
-
-
-def _readable(dataset: Dataset, ways: Sequence[Geometry]) -> tuple[list[Surveyed], list[str]]:
-    """The labelled images that can be read, and a note on the others."""
-    surveyed = readable(dataset, labelled(dataset), ways)
-    images = [image for image in surveyed if image.status == "ok"]
-    lost = [f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok"]
-    if not images:
-        raise UserError(f"No image of {dataset.location} can be read ({lost[0]}).")
-    if not lost:
-        return images, []
-    count = counted(len(lost), "image")
-    return images, [f"{count} of {dataset.location} cannot be read: {listed(lost, MOST_LISTED)}."]
-
-
-def _as_outputs(train: Dataset, test: Dataset, images: Sequence[Surveyed]) -> tuple[int, ...]:
-    """The class of every test image, by its place among the classes of the training images."""
-    classes, own = train.label_space.classes, test.label_space.classes
-    places = {name: number for number, name in enumerate(classes)}
-    if unknown := [name for name in own if name not in places]:
-        raise UserError(
-            f"{test.location} has the class {unknown[0]}, which {train.location} does not have "
-            f"({counted(len(unknown), 'such class', 'such classes')}); test on the classes of the training."
-        )
-    return tuple(places[own[image.sample.labels[0]]] for image in images)
-
-
-def _refuse_shared(
-    train: Dataset, test: Dataset, train_images: Sequence[Surveyed], test_images: Sequence[Surveyed]
-) -> list[str]:
-    """Refuse test images that models are trained on; a note if there are few."""
-    known = {image.content for image in train_images}
-    shared = sum(image.content in known for image in test_images)
-    if shared > SHARED_LIMIT * len(test_images):
-        raise UserError(
-            f"{shared:,} of {counted(len(test_images), 'test image')} of {test.location} are training images "
-            f"of {train.location} as well; give images that no model is trained on."
-        )
-    return [f"{counted(shared, 'test image')} of {test.location} are training images too."] if shared else []
 
 
 def _check_network(protocol: Protocol, train: Dataset, device: str) -> None:

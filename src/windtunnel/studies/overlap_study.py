@@ -9,45 +9,29 @@ STUDY/accuracies.csv, overlap.csv, overlap.json
 
 from __future__ import annotations
 
-import importlib.metadata
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from windtunnel.analysis.overlap.accuracies import Accuracies
+from windtunnel.analysis.overlap.accuracies import CLEAN, Accuracies
 from windtunnel.analysis.overlap.scores import OverlapMatrix, Ratio
-from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import RecordError, read_record
-from windtunnel.core.registry import included_files
-from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, listed
-from windtunnel.data import Dataset
 from windtunnel.engine.executors import Workers
-from windtunnel.engine.jobs import Needs, local_paths
-from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.store.recipe_folder import RecipeFolder
-from windtunnel.studies.condition_images import (
-    ConditionItem,
-    MakingTestImages,
-    remove_damaged,
-    stored_images,
-)
-from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
-from windtunnel.studies.model_training import ModelItem, ModelTraining
+from windtunnel.studies.library_versions import check_versions, library_versions
+from windtunnel.studies.model_training import ModelItem, TrainingPlan
 from windtunnel.studies.overlap_files import finished_seeds, write_overlaps
 from windtunnel.studies.protocols import Protocol
 from windtunnel.studies.records import STUDY, StudyRecipe
-
-# Libraries that determine the weights and predictions of models.
-LIBRARIES = ("windtunnel", "torch", "numpy", "opencv-python-headless", "onnxruntime")
-MODELS, PREDICTIONS, TEST_IMAGES = "models", "predictions", "test-images"
+from windtunnel.studies.study_data import StudyData
+from windtunnel.studies.study_models import StudyModels
+from windtunnel.train.augmentation import Augmentation
 
 
 @dataclass(frozen=True)
@@ -57,52 +41,40 @@ class OverlapStudy:
     Attributes:
         folder: its folder.
         protocol: how models are trained.
-        train, test: the datasets.
-        images: the test images.
-        labels: their classes, as outputs of the models.
-        conditions: `clean`, then the candidates.
+        data: the training and test images.
+        models: the models, evaluated under `clean` and the candidates.
         seeds: the seeds of the trainings.
         recipe: everything that determines the models' predictions, except the seeds.
-        device: where models are trained.
         notes: notes for the reader.
     """
 
     folder: Path
     protocol: Protocol
-    train: Dataset
-    test: Dataset
-    images: tuple[Surveyed, ...]
-    labels: tuple[int, ...]
-    conditions: tuple[Condition, ...]
+    data: StudyData
+    models: StudyModels
     seeds: tuple[int, ...]
     recipe: StudyRecipe
-    device: str
     notes: tuple[str, ...]
 
     @property
     def items(self) -> list[ModelItem]:
         """All models: by seed, the standard model first."""
-        return [ModelItem(condition.name, seed) for seed in self.seeds for condition in self.conditions]
+        return [self._item(tested.name, seed) for seed in self.seeds for tested in self.models.tested]
 
     @property
     def candidates(self) -> tuple[str, ...]:
         """The names of the candidates."""
-        return tuple(condition.name for condition in self.conditions[1:])
+        return tuple(tested.name for tested in self.models.tested[1:])
 
     @property
     def portable(self) -> bool:
         """Whether other processes can open the data."""
-        return self.train.portable and self.test.portable
+        return self.data.portable
 
     @property
     def epochs_per_model(self) -> int:
         """The epochs of a model that progress counts; its evaluation counts as one."""
         return self.protocol.settings.epochs + 1
-
-    @property
-    def test_bytes(self) -> int:
-        """The size of the arrays of test images."""
-        return len(self.conditions) * len(self.images) * 3 * self.protocol.side_px**2
 
     def run(
         self,
@@ -125,26 +97,27 @@ class OverlapStudy:
         folder = RecipeFolder(self.folder, STUDY)
         with folder.locked():
             self.check_folder()  # again, now that no other process can write
-            missing = [item for item in self.items if self._stored(item) is None]
-            self._check_versions(folder, missing)
-            folder.create_recipe_file({"recipe": self.recipe.to_json(), "versions": _versions()})
+            missing = [item for item in self.items if self.models.stored(item) is None]
+            if missing:
+                check_versions(folder)
+            folder.create_recipe_file({"recipe": self.recipe.to_json(), "versions": library_versions()})
             per_model = self.epochs_per_model
             total = len(self.items) * per_model
             training((len(self.items) - len(missing)) * per_model, total)
             if missing:
                 try:
                     with finishing_items():
-                        self._make_images(workers, making)
-                        self._train(missing, workers, lambda done: training(done, total))
+                        self.models.make_images(workers, making)
+                        self.models.train(missing, workers, lambda done: training(done, total))
                 except BaseException as error:
-                    stored = sum(self._stored(item) is not None for item in self.items)
+                    stored = sum(self.models.stored(item) is not None for item in self.items)
                     error.add_note(
                         f"{stored} of {counted(len(self.items), 'model')} are finished in {self.folder}; the "
                         "others continue at their last epoch."
                     )
                     raise
             matrix = write_overlaps(self.accuracies(), self.folder, ratio)
-            shutil.rmtree(self.folder / TEST_IMAGES, ignore_errors=True)
+            self.models.delete_images()
         return matrix
 
     def check_folder(self) -> None:
@@ -171,12 +144,12 @@ class OverlapStudy:
 
     def accuracies(self) -> Accuracies:
         """The accuracies of all models, from their stored predictions."""
-        names = [condition.name for condition in self.conditions]
-        shape = len(self.seeds), len(names), len(names), len(self.images)
+        names = [tested.name for tested in self.models.tested]
+        shape = len(self.seeds), len(names), len(names), len(self.data.images)
         correct = np.zeros(shape, bool)
         for number, seed in enumerate(self.seeds):
             for row, trained_on in enumerate(names):
-                stored = self._stored(ModelItem(trained_on, seed))
+                stored = self.models.stored(self._item(trained_on, seed))
                 if stored is None:
                     raise UserError(
                         f"{self.folder} lacks the predictions of the model trained on {trained_on} with seed "
@@ -186,72 +159,20 @@ class OverlapStudy:
                     correct[number, row, column] = stored.unpacked(name)
         return Accuracies.of_predictions(self.candidates, self.seeds, correct)
 
-    def _predictions_file(self, item: ModelItem) -> Path:
-        return self.folder / PREDICTIONS / f"{item.name}.json"
-
-    def _stored(self, item: ModelItem) -> ModelPredictions | None:
-        """The predictions of a model; None if they are missing, damaged or of another recipe."""
-        stored = read_predictions(self._predictions_file(item))
-        if stored is None or stored.recipe != self.recipe.digest or stored.images != len(self.images):
-            return None
-        return stored
-
-    def _make_images(self, workers: Workers, making: Progress) -> None:
-        """Make the test images of every condition that are not stored."""
-        folder = self.folder / TEST_IMAGES
-        folder.mkdir(exist_ok=True)
-        for condition in self.conditions:
-            remove_damaged(folder, condition)
-        items = [ConditionItem(one) for one in self.conditions if stored_images(folder, one) is None]
-        if not items:
-            return
-        total = len(items) * len(self.images)
-        making(0, total)
-        executor = workers.executor_for(len(items))
-        if executor.separate:
-            warm_up_apart(self.conditions, included_files())
-        job = MakingTestImages(
-            self.test, self.images, self.protocol.preprocess.geometry, folder.absolute(), self._needs()
+    def _item(self, trained_on: str, seed: int) -> ModelItem:
+        protocol = self.protocol
+        plan = TrainingPlan(
+            protocol.network,
+            protocol.preprocess,
+            replace(protocol.settings, seed=seed),
+            protocol.mix,
+            _augmentation(trained_on),
         )
-
-        def advance(done: int, failed: int) -> None:
-            making(done, total, failed)
-
-        for _ in executor.work(job, items, workers.count, advance, workers.address):
-            pass
-
-    def _train(self, missing: list[ModelItem], workers: Workers, advance: Callable[[int], None]) -> None:
-        """Train and evaluate models, and store the predictions of each as it is finished."""
-        for part in (MODELS, PREDICTIONS):
-            (self.folder / part).mkdir(exist_ok=True)
-        job = ModelTraining(
-            self.train, self.protocol, (self.folder / MODELS).absolute(),
-            (self.folder / TEST_IMAGES).absolute(), self.conditions, np.array(self.labels, np.int64),
-            self.recipe.digest, self.device, self._needs(),
-        )  # fmt: skip
-        executor = workers.executor_for(len(missing))
-        for item, predictions in executor.work(
-            job, missing, workers.count, lambda done, _failed: advance(done), workers.address
-        ):
-            predictions.write(self._predictions_file(item))
-
-    def _check_versions(self, folder: RecipeFolder, missing: list[ModelItem]) -> None:
-        """Refuse to train further models with other versions of libraries."""
-        if not missing or not folder.recipe_path.exists():
-            return
-        begun = folder.read_recipe_file().get("versions", {})
-        for name, version in _versions().items():
-            if begun.get(name) != version:
-                raise UserError(
-                    f"{self.folder} was started with {name} {begun.get(name)}, but {version} is installed; "
-                    "install that version or choose another folder."
-                )
-
-    def _needs(self) -> Needs:
-        """What workers need: the data, the file of a network, and the study's folder."""
-        inputs = local_paths([self.train.location, self.test.location, self.protocol.network])
-        return Needs(included_files(), inputs, self.folder.absolute(), _versions())
+        return ModelItem(trained_on, seed, plan, f"the model trained on {trained_on} with seed {seed}")
 
 
-def _versions() -> dict[str, str]:
-    return {library: importlib.metadata.version(library) for library in LIBRARIES}
+def _augmentation(trained_on: str) -> Augmentation:
+    """A clean and a corrupted copy; the standard model gets the clean copy twice."""
+    if trained_on == CLEAN:
+        return Augmentation(clean_copies=2)
+    return Augmentation((trained_on,), clean_copies=1, corrupted_copies=1)

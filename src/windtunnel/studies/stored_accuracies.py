@@ -10,10 +10,9 @@ from windtunnel.analysis.overlap.accuracies import Accuracies, read_accuracies
 from windtunnel.analysis.overlap.scores import OverlapMatrix, overlap_matrix, read_overlap
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
+from windtunnel.studies.model_names import PREDICTIONS
 from windtunnel.studies.model_predictions import ModelPredictions, read_predictions
 from windtunnel.studies.overlap_files import ACCURACIES_FILE, JSON_FILE, STUDY_FILE
-
-PREDICTIONS = "predictions"
 
 
 def is_study(path: str | Path) -> bool:

@@ -144,6 +144,10 @@ class Trainer:
         return value, changed.correct(logits)
 
 
-def _not_finite(what: str, epoch: int, where: str = "") -> UserError:
+class NotFinite(UserError):
+    """A loss or weights are no longer finite; the last checkpoint is good."""
+
+
+def _not_finite(what: str, epoch: int, where: str = "") -> NotFinite:
     kept = f"; the checkpoint of epoch {epoch} is kept" if epoch else ""
-    return UserError(f"The {what} no longer finite in epoch {epoch + 1}{where}; lower learning_rate{kept}.")
+    return NotFinite(f"The {what} no longer finite in epoch {epoch + 1}{where}; lower learning_rate{kept}.")

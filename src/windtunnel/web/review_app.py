@@ -220,7 +220,7 @@ def _task(review: api.Review, task: api.Task, person: api.Person) -> dict[str, A
         "task": task.name,
         "kind": task.kind.name,
         "title": task.recipe.title,
-        "items": task.counts.get("work", 0) + task.counts.get("check", 0),
+        "items": review.most_places(task, person),
         "judged": review.judged(task, person),
         "finished": review.finished(task),
         "overlap": task.recipe.overlap,

@@ -7,6 +7,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Name = Field(min_length=1, max_length=100)
+# A random UUID, which is one of version 4: ids of other versions belong to imported events.
+EventId = Field(
+    pattern=r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
+)
 EVENTS_AT_ONCE = 200
 
 
@@ -51,8 +55,8 @@ class TaskOut(Model):
     """A task in the list of a person.
 
     Attributes:
-        items: work items of the task.
-        judged: work items on which this person has a verdict.
+        items: items that this person can judge at most; hidden check items count, as they look like others.
+        judged: items on which this person has a verdict.
         finished: work items that have as many verdicts as the task asks for.
     """
 
@@ -182,13 +186,13 @@ class EventIn(Model):
     """One event of a person.
 
     Attributes:
-        event: a UUID made in the browser; the same event may be sent again.
+        event: a random UUID made in the browser; the same event may be sent again.
         action: `verdict` with a verdict; `undo` or `redo` with the id of a verdict event in `target`.
         client_time: milliseconds since 1970 on the person's clock.
         seconds: how long the item was on screen before the verdict; null if unknown.
     """
 
-    event: str = Field(pattern=r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+    event: str = EventId
     task: str = Name
     item: str = Name
     action: Literal["verdict", "undo", "redo"]
@@ -374,7 +378,7 @@ class ConflictsOut(Model):
 class DecisionIn(Model):
     """A decision of the joint second pass, or its undo or redo; an event like those of reviewers."""
 
-    event: str = Field(pattern=r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+    event: str = EventId
     item: str = Name
     action: Literal["decide", "undo", "redo"] = "decide"
     verdict: dict[str, Any] | None = None

@@ -28,13 +28,15 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 class PatientProtocol(H11Protocol):
     """HTTP whose requests must arrive, and responses be read, within a time: slow clients hold no connection.
 
-    Of more than `CONNECTIONS`, the oldest one without a complete request is closed: people get through while
-    somebody opens very many. If all others have made requests, the new one is closed.
+    Of more than `CONNECTIONS`, one without a request under way is closed: people get through while somebody
+    opens very many. It is the oldest of those that never made a request or of those that are idle after one,
+    whichever are more. If all others wait for responses, the new one is closed.
     """
 
     audit = Audit(None)
-    # Connections without a complete request, oldest first.
+    # Connections that never made a complete request, and those that are idle after a response; oldest first.
     silent: ClassVar[dict[PatientProtocol, None]] = {}
+    idle: ClassVar[dict[PatientProtocol, None]] = {}
     _reports = Rate(1, 5)
 
     def connection_made(self, transport: Any) -> None:
@@ -45,9 +47,10 @@ class PatientProtocol(H11Protocol):
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._too_slow)
         if len(self.connections) > CONNECTIONS:
             self._report("too many connections", 503)
-            oldest = next(iter(self.silent))
+            closable = max(self.idle, self.silent, key=len)
+            oldest = next(iter(closable))
             oldest.connections.discard(oldest)
-            del self.silent[oldest]
+            del closable[oldest]
             oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -57,7 +60,7 @@ class PatientProtocol(H11Protocol):
         if cycle is None or cycle.more_body or cycle.response_complete or cycle is self._answering:
             return
         self._answering = cycle
-        self.silent.pop(self, None)
+        self._set_busy()
         self._deadline.cancel()
         self._deadline = self.loop.call_later(RESPONSE_SECONDS, self._too_slow)
 
@@ -66,13 +69,19 @@ class PatientProtocol(H11Protocol):
         super().on_response_complete()
         self._deadline.cancel()
         if not self.transport.is_closing():
+            if self.cycle.response_complete:  # else the next request has been sent already
+                self.idle[self] = None
             self._deadline = self.loop.call_later(REQUEST_SECONDS + IDLE_SECONDS, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._deadline.cancel()
-        self.silent.pop(self, None)
+        self._set_busy()
         super().connection_lost(exc)
+
+    def _set_busy(self) -> None:
+        self.silent.pop(self, None)
+        self.idle.pop(self, None)
 
     def _too_slow(self) -> None:
         if self.cycle is None or not self.cycle.response_complete:
@@ -143,7 +152,7 @@ def http_server(app: Guard, proxies: Sequence[str] = ()) -> uvicorn.Server:
     """A server of an application, not started yet."""
     config = uvicorn.Config(
         app,
-        http=type("AuditedProtocol", (PatientProtocol,), {"audit": app.audit, "silent": {}}),
+        http=type("AuditedProtocol", (PatientProtocol,), {"audit": app.audit, "silent": {}, "idle": {}}),
         ws="none",
         log_config=None,
         access_log=False,
@@ -158,15 +167,20 @@ def http_server(app: Guard, proxies: Sequence[str] = ()) -> uvicorn.Server:
 
 
 def refuse_unknown_proxies(proxies: Sequence[str]) -> None:
-    """Refuse proxies that are no addresses or networks."""
+    """Refuse proxies that are no addresses or networks, and networks of all addresses."""
     for proxy in proxies:
         try:
-            ipaddress.ip_network(proxy)
+            network = ipaddress.ip_network(proxy)
         except ValueError as error:
             raise UserError(
                 f"{option('trusted_proxy')} is {proxy}; give the address of the proxy, such as 127.0.0.1, or "
-                "a network, such as 10.0.0.0/8."
+                "a network of proxies only, such as 172.18.0.0/16."
             ) from error
+        if not network.prefixlen:
+            raise UserError(
+                f"{option('trusted_proxy')} is {proxy}, which is every address, so that anybody could forge "
+                "theirs; give the address of the proxy, such as 127.0.0.1."
+            )
 
 
 def _allow_files(count: int) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from windtunnel.core.conditions import grid_text, levels_text
-from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo, read_recipe, read_record
+from windtunnel.core.records import CanvasRecipe, Recipe, Record, read_recipe, read_record
+from windtunnel.core.run_info import DataInfo, RunInfo
 from windtunnel.core.wording import counted
 from windtunnel.models.wrapping import describe_wrappers
 from windtunnel.report.natural_sets import competing_outputs_text

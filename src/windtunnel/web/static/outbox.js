@@ -9,8 +9,14 @@ const LONGEST_PAUSE_MS = 10_000;
 const WRONG_EVENTS = [400, 413, 422];
 const OTHER_PERSON = 409;
 
-/** An event with an id and a time; `fields` are the others. */
-export const newEvent = (fields) => ({event: uuid(), client_time: Date.now(), ...fields});
+const NEWEST = "newest event"; // the setting with the time of the newest event of this browser
+let newest = 0;
+
+/** An event with an id and a time; `fields` are the others. Times increase, also if the clock is set back. */
+export function newEvent(fields) {
+  newest = Math.max(Date.now(), newest + 1);
+  return {event: uuid(), client_time: newest, ...fields};
+}
 
 /** A random UUID; crypto.randomUUID is missing on pages without https. */
 function uuid() {
@@ -48,6 +54,7 @@ export class Outbox extends EventTarget {
   /** Read what earlier pages left and send it. */
   async start() {
     this.waiting = await this.storage.count("events");
+    newest = Math.max(newest, (await this.storage.get("settings", NEWEST))?.value ?? 0);
     this.refusals = await this.storage.all("refused");
     this.send();
   }
@@ -70,8 +77,11 @@ export class Outbox extends EventTarget {
 
   /** Change other stores {store: {put, remove}}, and store an event with them, all or nothing. */
   change(others, event = null) {
-    return this.storage.write(["events", ...Object.keys(others)], (stores) => {
-      if (event) stores.events.add(event);
+    return this.storage.write(["events", "settings", ...Object.keys(others)], (stores) => {
+      if (event) {
+        stores.events.add(event);
+        stores.settings.put({name: NEWEST, value: newest});
+      }
       for (const [name, {put, remove}] of Object.entries(others)) {
         for (const key of remove) stores[name].delete(key);
         for (const record of put) stores[name].put(record);
