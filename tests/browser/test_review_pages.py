@@ -33,6 +33,25 @@ def test_a_wrong_link_says_so_and_the_secret_leaves_the_address(
     page.goto(server.address)
     page.wait_for_selector("#notice:not([hidden])")
     assert "Open your personal link" in page.inner_text("#notice")
+    for path in ("/", "/owner", "/tasks/any"):
+        page.goto(f"{server.address}{path}")
+        page.wait_for_selector("#notice:not([hidden])")
+        shown = page.inner_text("body")
+        assert not [text for text in ("Connecting", "Loading", "Sign out", "Undo") if text in shown]
+    page.close()
+
+
+def test_an_unknown_address_shows_a_page_with_a_way_back(server: ReviewServer, browser: Browser) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    answer = page.goto(f"{server.address}/nothing/here")
+    assert answer and answer.status == 404
+    assert "Page not found" in page.inner_text("h1")
+    assert page.get_attribute("main a", "href") == "/"
+    assert serious_findings(page) == []
+    for path in ("/api/nothing", "/nothing"):
+        asked = page.request.get(f"{server.address}{path}", headers={"Accept": "application/json"})
+        assert asked.status == 404 and asked.json()["detail"]
     page.close()
 
 

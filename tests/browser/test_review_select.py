@@ -34,5 +34,19 @@ def test_the_verdicts_do_not_cover_the_current_image_on_a_phone(server: ReviewSe
     gap = """document.querySelector('#panel').getBoundingClientRect().top
       - document.querySelector('[aria-current=true]').getBoundingClientRect().bottom"""
     assert ada.page.evaluate(gap) >= 0
+    seen = """() => ['previous', 'next', 'undo', 'redo', 'enlarge'].filter((id) => {
+      const box = document.getElementById(id).getBoundingClientRect();
+      const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+      return top?.closest('button')?.id === id;
+    })"""
+    assert len(ada.page.evaluate(seen)) == 5
+    covered = """document.querySelector('.tools').getBoundingClientRect().bottom
+      - document.querySelector('[aria-current=true]').getBoundingClientRect().top"""
+    assert ada.page.evaluate(covered) <= 0
+    for _ in range(6):
+        ada.page.click("#previous")
+    ada.expect("#place", "2")
+    ada.ready()
+    assert ada.page.evaluate(covered) <= 0
     ada.page.click("#enlarge")
     ada.page.wait_for_selector("dialog.large[open]")

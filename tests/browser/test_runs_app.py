@@ -209,3 +209,24 @@ def test_other_machines_need_the_link(runs: Path, browser: Browser) -> None:
     finally:
         server.terminate()
         server.wait()
+
+
+def test_misclassified_images_stand_out(open_at: Callable[..., Page], address: str) -> None:
+    page = open_at("/images?run=first")
+    page.wait_for_selector("#images:not([aria-busy])")
+    frames = page.evaluate(
+        """() => [...document.querySelectorAll('.tile')].map((tile) =>
+          [tile.querySelector('.verdict').textContent.startsWith('✗'),
+            getComputedStyle(tile).boxShadow !== 'none'])"""
+    )
+    assert frames and all(wrong == framed for wrong, framed in frames)
+    assert any(wrong for wrong, _ in frames)
+
+
+def test_an_unknown_address_shows_a_page(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    answer = page.goto(f"{address}/nothing")
+    assert answer and answer.status == 404
+    assert "Page not found" in page.inner_text("h1")
+    assert page.request.get(f"{address}/api/nothing").json()["detail"]
+    page.close()

@@ -162,3 +162,59 @@ def test_notes_are_no_formulas_in_a_spreadsheet(review: Review, tmp_path: Path, 
     with api.open_review(tmp_path / "other") as other:
         found = list(other.judged_items(other.task("select")))
     assert {vote.verdict["note"] for row in found for vote in row.votes} == {note}
+
+
+def test_the_own_votes_of_a_grid_are_not_imported_again(review: Review, tmp_path: Path) -> None:
+    for item in queue_of(review, "Ann", "select"):
+        judge(review, "Ann", "select", item.code, {"choice": "reject", "reasons": ["not_valid"]})
+    made = api.export_review(review.folder, "select", tmp_path / "out")
+    again = api.import_review_votes(review.folder, "select", made.folder / "votes.csv")
+    assert (again.added, again.outdated) == (0, 0)
+
+
+def test_of_several_rows_of_a_person_on_an_item_one_counts(review: Review, tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    first, second, *_ = (row.item for row in review.judged_items(review.task("select")))
+    one, other = first.facts["id"], second.facts["id"]
+    rows = [f"{one},accept,Ann,", f"{one},reject,Ann,", f"{other},unsure,Ann,900", f"{other},accept,Ann,800"]
+    for added in (2, 0):
+        found = import_rows(review, "select", file, "id,verdict,reviewer,time", *rows)
+        assert (found.rows, found.added, found.replaced, found.other_tasks) == (4, added, 2, 0)
+    assert choice_of(review, first.code) == {"Ann": "reject"}
+    assert choice_of(review, second.code) == {"Ann": "unsure"}
+    with pytest.raises(UserError, match=r"line 3 is another vote on the item .* without a reviewer"):
+        import_rows(review, "select", file, "id,verdict", f"{one},accept", f"{one},accept")
+
+
+def test_a_class_is_a_verdict_of_blind_classification(review: Review, tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    item = next(review.judged_items(review.task("blind"))).item
+    id_, classes = item.facts["id"], sorted(review.task("blind").class_names)
+    assert import_rows(review, "blind", file, "id,verdict,reviewer", f"{id_},{classes[1]},Ann").added == 1
+    assert import_rows(review, "blind", file, "id,label,reviewer", f"{id_},{classes[0]},Bob").added == 1
+    judged = next(row for row in review.judged_items(review.task("blind")) if row.item.code == item.code)
+    given = {vote.person.name: vote.verdict["label"] for vote in judged.votes}
+    assert given == {"Ann": classes[1], "Bob": classes[0]}
+    with pytest.raises(UserError, match="line 2: Unknown class 'unicorn'"):
+        import_rows(review, "blind", file, "id,verdict", f"{id_},unicorn")
+    with pytest.raises(UserError, match="the verdict is reject, but the other columns mean accept"):
+        import_rows(review, "blind", file, "id,label,verdict", f"{id_},{item.labels[0]},reject")
+    with pytest.raises(UserError, match="the column label has"):
+        import_rows(review, "blind", file, "id,verdict,label", f"{id_},{classes[0]},{classes[1]}")
+    with pytest.raises(UserError, match="give accept, reject, unsure, or JSON"):
+        import_rows(review, "select", file, "id,verdict", f"{id_},{classes[0]}")
+
+
+def test_answers_without_rows_or_roles_are_refused(review: Review, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    id_ = next(review.judged_items(review.task("select"))).item.facts["id"]
+    for text, message in (
+        ("id,verdict,role\n", "answers.csv has no rows"),
+        (
+            f"id,verdict\n{id_},accept\n",
+            "line 2: the column role is missing; give practice, check or example",
+        ),
+    ):
+        file.write_text(text)
+        with pytest.raises(UserError, match=message):
+            api.create_review_task(review.folder, "other", "select", answers=str(file))

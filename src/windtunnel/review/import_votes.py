@@ -43,6 +43,7 @@ class ImportedVotes:
         added: votes that are new.
         outdated: rows that are left out because the person has judged the item later.
         other_tasks: rows that are left out because they are of other tasks.
+        replaced: rows that are left out because the same person has a later row on the same item.
         people: names that occur; those without a link get one with `review people --renew`.
     """
 
@@ -51,6 +52,7 @@ class ImportedVotes:
     people: tuple[str, ...]
     outdated: int = 0
     other_tasks: int = 0
+    replaced: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,15 @@ class TableVote:
 
 @dataclass(frozen=True)
 class VoteTable:
-    """The checked votes of one task, and the names that occur."""
+    """The checked votes of one task, one of each person on an item, and the names that occur.
+
+    Attributes:
+        replaced: rows that a later one of the same person on the same item replaces.
+    """
 
     votes: tuple[TableVote, ...]
     people: tuple[str, ...]
+    replaced: int
 
 
 @dataclass(frozen=True)
@@ -96,9 +103,11 @@ def read_votes(connection: Connection, task: Task, rows: Sequence[VerdictRow]) -
     find = lookup([NewItem(_key(item), item.media, item.labels, item.facts) for item in found])
     names: set[str] = set()
     occurrences: Counter[tuple[str, str]] = Counter()
-    votes = []
-    for row in _of_task(task, rows):
-        name = people.plain_name(row.cells.get("reviewer", "")) or UNNAMED
+    votes: dict[tuple[str, str], TableVote] = {}
+    own = _of_task(task, rows)
+    for row in own:
+        given = people.plain_name(row.cells.get("reviewer", ""))
+        name = given or UNNAMED
         if name not in names:
             _refuse_name(name, row.where)
             names.add(name)
@@ -106,13 +115,20 @@ def read_votes(connection: Connection, task: Task, rows: Sequence[VerdictRow]) -
         verdict = row.verdict(task.kind, item.labels, task.class_names)
         when = _time(row)
         number = occurrences[item.code, name]
+        if number and not given:
+            raise UserError(
+                f"{row.where} is another vote on the item {row.key} without a reviewer; "
+                "name the people in the column reviewer."
+            )
         occurrences[item.code, name] += 1
         facts = (task.name, item.code, name, sorted(verdict.items()), when, number)
         event = NewEvent(
             str(uuid.uuid5(NAMESPACE, repr(facts))), task.name, item.code, "verdict", when, verdict
         )
-        votes.append(TableVote(item, name, event, row.where))
-    return VoteTable(tuple(votes), tuple(sorted(names)))
+        earlier = votes.get((item.code, name))
+        if earlier is None or when >= earlier.event.client_time:
+            votes[item.code, name] = TableVote(item, name, event, row.where)
+    return VoteTable(tuple(votes.values()), tuple(sorted(names)), len(own) - len(votes))
 
 
 def import_part(
@@ -124,7 +140,7 @@ def import_part(
         connection: of a write.
         tasks: all tasks by name.
         task: the task whose items were judged.
-        votes: a later one of the same person on the same item replaces the earlier.
+        votes: the checked votes of the table.
         begin: the first one to store.
     """
     named: dict[str, Person] = {}
@@ -171,7 +187,8 @@ def _events(connection: Connection, item: Item, person: Person) -> Sequence[Row[
 
 def _is_in_force(task: Task, earlier: Sequence[Row[Any]], verdict: Mapping[str, Any] | None) -> bool:
     last = events.in_force(task, VOTE, earlier)
-    return last is not None and json.loads(last.verdict) == verdict
+    # JSON has lists where records have tuples.
+    return last is not None and json.loads(last.verdict) == json.loads(json.dumps(verdict))
 
 
 def _is_later(task: Task, row: Row[Any], vote: NewEvent) -> bool:

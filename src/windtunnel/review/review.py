@@ -250,7 +250,8 @@ class Review:
         known = self.tasks()
         with self._database.reading() as connection:
             table = read_votes(connection, task, rows)
-        imported = ImportedVotes(len(rows), 0, table.people, 0, len(rows) - len(table.votes))
+        others = len(rows) - len(table.votes) - table.replaced
+        imported = ImportedVotes(len(rows), 0, table.people, 0, others, table.replaced)
         handled = 0
 
         def operations() -> Iterator[Callable[[Connection], ImportedPart]]:

@@ -25,7 +25,6 @@ from windtunnel.review.records import (
     PRACTICE,
     ROLES,
     WORK,
-    ClassName,
     Item,
     MediaFile,
     NewItem,
@@ -65,10 +64,6 @@ class Task:
         """The names of classes that verdicts may contain; empty for any."""
         return frozenset(name.name for name in self.recipe.classes)
 
-    @cached_property
-    def _searched(self) -> list[tuple[str, ClassName]]:
-        return [(f"{row.name} {row.title}".casefold(), row) for row in self.recipe.classes]
-
     def titles(self, names: Iterable[str]) -> dict[str, str]:
         """The words for names of classes: those of the task, else of ImageNet-1k, else the names."""
         synonyms = imagenet_synonyms()
@@ -77,21 +72,6 @@ class Task:
     @cached_property
     def _titles(self) -> dict[str, str]:
         return {row.name: row.title for row in self.recipe.classes}
-
-    def matching_classes(self, query: str, limit: int) -> tuple[list[ClassName], int]:
-        """Classes with all words of a query, those that begin with it first, and how many there are."""
-        asked = query.casefold().split()
-        found = [(text, row) for text, row in self._searched if all(word in text for word in asked)]
-        if asked:
-            begin = re.compile(rf"\b{re.escape(asked[0])}")
-            found.sort(
-                key=lambda match: (
-                    not match[0].startswith(" ".join(asked)),
-                    not (match[1].title or match[1].name).casefold().startswith(asked[0]),
-                    not begin.search(match[0]),
-                )
-            )
-        return [row for _, row in found[:limit]], len(found)
 
     def order(self, person: str, role: str) -> NDArray[np.int32]:
         """The order in which a person sees the items of a role, as their numbers."""

@@ -1,7 +1,7 @@
 """Tables of verdicts: known answers, and votes of earlier reviews.
 
-A row names an item by `id`, or by `set` and `frame`. Its verdict is a word (`accept`, `reject`, `unsure`), a
-JSON object as exports have it, or the columns of the kind's own fields.
+A row names an item by `id`, or by `set` and `frame`. Its verdict is a word (`accept`, `reject`, `unsure`; for
+blind classification also a class), a JSON object as exports have it, or the columns of the kind's own fields.
 """
 
 from __future__ import annotations
@@ -49,9 +49,15 @@ class VerdictRow:
     ) -> dict[str, Any]:
         """The verdict of the row; refuses one that does not fit the kind."""
         try:
-            return verdict_json(kind.read(self._fields(kind, labels), classes))
+            verdict = kind.read(self._fields(kind, labels), classes)
+            word, vote = self.cells.get("verdict", "").strip().lower(), kind.vote(verdict, labels)
+            if word in VERDICTS and word != vote:
+                raise UserError(
+                    f"the verdict is {word}, but the other columns mean {vote}; remove one of both."
+                )
         except UserError as error:
             raise UserError(f"{self.where}: {error}") from error
+        return verdict_json(verdict)
 
     def _fields(self, kind: ReviewKind[Any], labels: Sequence[str]) -> dict[str, Any]:
         given = self.cells.get("verdict", "").strip()
@@ -65,7 +71,15 @@ class VerdictRow:
         elif given.lower() in VERDICTS and not set(own) - {"note"}:
             fields = kind.from_vote(given.lower(), labels)
         elif given and given.lower() not in VERDICTS:
-            raise UserError(f"the verdict is '{given[:40]}'; give {', '.join(VERDICTS)}, or JSON.")
+            fields = kind.from_text(given)
+            if not fields:
+                raise UserError(f"the verdict is '{given[:40]}'; give {', '.join(VERDICTS)}, or JSON.")
+            for name, value in fields.items():
+                if own.get(name, value) != value:
+                    raise UserError(
+                        f"the verdict is '{given[:40]}', but the column {name} has '{str(own[name])[:40]}'; "
+                        "remove one of both."
+                    )
         return {**fields, **own}
 
     def _own_fields(self, kind: ReviewKind[Any]) -> dict[str, Any]:
@@ -87,7 +101,9 @@ class VerdictRow:
 def read_rows(file: str | Path) -> list[VerdictRow]:
     """The rows of a CSV file with the columns id, or set and frame."""
     rows = csv_rows(Path(file))
-    columns = set(rows[0][1]) if rows else set()
+    if not rows:
+        raise UserError(f"{file} has no rows; give a row with a verdict for each item.")
+    columns = set(rows[0][1])
     by_frame = {"set", "frame"} <= columns
     if not by_frame and "id" not in columns:
         raise UserError(f"{file} needs the column id, or the columns set and frame.")
@@ -115,6 +131,10 @@ def with_answers(
     answered: dict[str, NewItem] = {}
     for row in rows:
         item = known(row)
+        if "role" not in row.cells:
+            raise UserError(
+                f"{row.where}: the column role is missing; give {PRACTICE}, {CHECK} or {EXAMPLE}."
+            )
         role = row.cells.get("role", "").strip().lower()
         if role not in ROLES or role == WORK:
             raise UserError(f"{row.where} has the role '{role}'; give {PRACTICE}, {CHECK} or {EXAMPLE}.")

@@ -1,16 +1,22 @@
-"""What a request is answered with when it is refused or fails: one line of JSON, as `detail`."""
+"""What a request is answered with when it is refused or fails: one line of JSON, as `detail`.
+
+Browsers that open an unknown address get a page.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
 from windtunnel.core.errors import UserError
 from windtunnel.web.safety import Audit
+from windtunnel.web.shell import page
 
 
 class ErrorOut(BaseModel):
@@ -24,7 +30,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorOut}, "5XX": {"
 
 
 def add_errors(app: FastAPI, audit: Audit, failure: str) -> None:
-    """Answer wrong input with 400 or 422, and failures of the server with 500; failures are logged.
+    """Answer wrong input with 400 or 422, unknown addresses with 404, failures with 500; failures are logged.
 
     Args:
         app: the application.
@@ -42,6 +48,13 @@ def add_errors(app: FastAPI, audit: Audit, failure: str) -> None:
         found = error.errors()[0]
         where = ".".join(str(part) for part in found["loc"])
         return JSONResponse({"detail": f"{where}: {found['msg']}"[:500]}, 422)
+
+    @app.exception_handler(404)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        opened = "text/html" in request.headers.get("accept", "")
+        if opened and not request.url.path.startswith("/api/"):
+            return page("not_found.html.j2", 404)
+        return await http_exception_handler(request, error)
 
     @app.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> Response:

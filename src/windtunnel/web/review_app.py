@@ -141,6 +141,11 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
             blank=dict(kind.blank),
         )
 
+    @app.get("/api/tasks/{name}/classes")
+    def classes(name: str, _person: Reviewer) -> list[models.ClassOut]:
+        rows = signed_in.task(name).recipe.classes
+        return [models.ClassOut(name=row.name, title=row.title or row.name) for row in rows]
+
     @app.get("/api/tasks/{name}/practice")
     def practice(name: str, person: Reviewer) -> models.PracticeOut:
         found = signed_in.task(name)
@@ -196,17 +201,6 @@ def _add_work(app: FastAPI, review: api.Review, signed_in: SignedIn) -> None:
             for row in body.events
         ]
         return events_out(review.append(person, new))
-
-    @app.get("/api/classes")
-    def classes(
-        _person: Reviewer,
-        task: Annotated[str, Query(max_length=100)],
-        query: Annotated[str, Query(max_length=200)] = "",
-        limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    ) -> models.ClassesOut:
-        found, total = signed_in.task(task).matching_classes(query, limit)
-        rows = [models.ClassOut(name=row.name, title=row.title or row.name) for row in found]
-        return models.ClassesOut(classes=rows, total=total)
 
     @app.get("/media/{task}/{item}/{role}")
     def media(task: str, item: str, role: str, _person: Reviewer) -> Response:

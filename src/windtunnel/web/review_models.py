@@ -102,7 +102,7 @@ class TaskDetail(TaskOut):
         instructions: plain text; paragraphs are separated by empty lines.
         examples: solved examples.
         choices: the verdicts of single keys.
-        classes: the number of classes that `/api/classes` searches.
+        classes: the number of classes that `/api/tasks/{name}/classes` lists.
         layout: `single`, `pair` or `grid`.
         blank: the verdict before anything is chosen.
     """
@@ -232,17 +232,10 @@ class EventsOut(Model):
 
 
 class ClassOut(Model):
-    """A class that matches a search."""
+    """A class that verdicts may contain, and the words for it; its name if it has none."""
 
     name: str
     title: str
-
-
-class ClassesOut(Model):
-    """Classes that match a search, the best first."""
-
-    classes: list[ClassOut]
-    total: int
 
 
 class PersonProgress(Model):

@@ -25,9 +25,9 @@ class StaticFile(NamedTuple):
     tag: str
 
 
-def page(template: str, **values: object) -> HTMLResponse:
+def page(template: str, status: int = 200, **values: object) -> HTMLResponse:
     """A page from a template; all values are escaped."""
-    return HTMLResponse(_environment().get_template(template).render(values))
+    return HTMLResponse(_environment().get_template(template).render(values), status)
 
 
 def static_router() -> APIRouter:

@@ -28,8 +28,9 @@ def command(
     """Add the votes in FILE to TASK: a CSV file with id (or set and frame), verdict, reviewer and note.
 
     votes.csv of an export has all details. Reviewers who are not there yet are added without a link. The same
-    file is not added twice. A vote does not replace a later one of the same person. Of a file with several
-    tasks, only the rows of TASK are added.
+    file is not added twice. A vote does not replace a later one of the same person. Of several rows of one
+    person on an item, the latest counts: by the column time, else the last one. Without a reviewer, an item
+    has one row. Of a file with several tasks, only the rows of TASK are added.
 
     All rows are checked before the first is added. They are added in parts, and people can go on reviewing
     meanwhile; after an interruption, give the same file again.
@@ -45,7 +46,8 @@ def command(
             ("votes", f"{found.rows:,}, of which {found.added:,} are new"),
             (
                 "left out",
-                f"{found.outdated:,} that the person has judged later, {found.other_tasks:,} of other tasks",
+                f"{found.outdated:,} that the person has judged later, {found.replaced:,} with a later row "
+                f"of the same person, {found.other_tasks:,} of other tasks",
             ),
             ("people", listed(found.people)),
         ],

@@ -111,6 +111,10 @@ class ReviewKind(Plugin, Generic[V]):
         """The fields of a verdict that `vote` counts as this, for tables with single words."""
         raise NotImplementedError
 
+    def from_text(self, _text: str) -> dict[str, Any]:
+        """The fields of a verdict that a table gives as a text other than a vote; empty for none."""
+        return {}
+
     def compared(self, verdict: V) -> dict[str, str]:
         """The value of a verdict for each question on which agreement is measured."""
         raise NotImplementedError

@@ -46,7 +46,11 @@ class Blind(ReviewKind[BlindVerdict]):
             return {"label": labels[0]}
         if vote == UNSURE:
             return {"label": ""}
-        raise UserError(f"The verdict '{vote}' names no class; give a column label.")
+        raise UserError(f"The verdict '{vote}' names no class; give the class instead, or a column label.")
+
+    def from_text(self, text: str) -> dict[str, Any]:
+        """The class of that name."""
+        return {"label": text}
 
     def compared(self, verdict: BlindVerdict) -> dict[str, str]:
         """The class."""

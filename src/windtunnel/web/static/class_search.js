@@ -1,22 +1,20 @@
 // Search as you type over thousands of classes: a combobox as WAI-ARIA describes it.
 import {announce, counted, element, fill} from "./dom.js";
 
-const PAUSE_MS = 60;
-
 /**
  * A text field with a list of matching classes.
  *
- * Args: `id` of the field, `label`, `search(text, signal)` returns a promise of [{id, name, detail}], and
- * `choose(class)` is called with the chosen one.
+ * Args: `id` of the field, `label`, `search(text)` returns [{id, name, detail}], and `choose(class)` is called with
+ * the chosen one. The list always belongs to the text in the field.
  */
 export class ClassSearch {
   constructor({id, label, search, choose}) {
-    Object.assign(this, {search, choose, matches: [], active: -1, timer: 0, abort: null});
+    Object.assign(this, {search, choose, matches: [], active: -1});
     this.list = element("ul", {id: `${id}-matches`, role: "listbox", class: "matches", "aria-label": label, hidden: true});
     this.field = element("input", {
       id, type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": `${id}-matches`,
       "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "Type part of a class name",
-      oninput: () => this.later(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => this.close(), 150),
+      oninput: () => this.find(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => this.left(), 150),
     });
     this.element = element("div", {class: "class-search"}, element("label", {for: id}, label), this.field, this.list);
   }
@@ -25,23 +23,22 @@ export class ClassSearch {
     this.field.focus();
   }
 
-  later() {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.find(), PAUSE_MS);
+  /** Go on with a text that was typed into an earlier field. */
+  restore(text) {
+    this.field.value = text;
+    this.focus();
+    this.find();
   }
 
-  async find() {
+  /** Close the list, unless the person came back. */
+  left() {
+    if (document.activeElement !== this.field) this.close();
+  }
+
+  find() {
     const text = this.field.value.trim();
-    this.abort?.abort();
-    if (!text) return this.close();
-    this.abort = new AbortController();
-    try {
-      const matches = await this.search(text, this.abort.signal);
-      if (text === this.field.value.trim()) this.open(matches);
-    } catch (error) {
-      if (error.name !== "AbortError") this.say(error.message);
-    }
-    return undefined;
+    if (text) this.open(this.search(text));
+    else this.close();
   }
 
   open(matches) {
@@ -52,11 +49,13 @@ export class ClassSearch {
         onpointerdown: (event) => event.preventDefault(), onclick: () => this.take(number)},
       match.name, match.detail ? element("span", {class: "soft"}, ` ${match.detail}`) : null,
     )));
-    if (!matches.length) return this.say("No class matches.");
+    if (!matches.length) {
+      this.say(`No class matches “${this.field.value.trim()}”.`);
+      return;
+    }
     this.expand();
     this.activate(0);
     announce(`${counted(matches.length, "class", "classes")}; ${matches[0].name}`);
-    return undefined;
   }
 
   /** Show a sentence in place of matches. */
@@ -96,6 +95,7 @@ export class ClassSearch {
   }
 
   key(event) {
+    if (event.isComposing) return; // Enter ends the input of a character
     const open = this.matches.length > 0;
     if (event.key === "ArrowDown" && open) this.activate(this.active + 1);
     else if (event.key === "ArrowUp" && open) this.activate(this.active - 1);

@@ -9,7 +9,7 @@ const PAGE = 48;
 function tile(image, run, condition) {
   const predicted = `${image.predicted}${image.confidence === null ? "" : `, ${(100 * image.confidence).toFixed(0)} %`}`;
   return element("li", {}, element("a", {class: "button tile", href: withQuery("/image", {run, row: image.row, condition}),
-    "data-verdict": image.correct ? "accept" : "wrong"},
+    "data-verdict": image.correct ? "correct" : "wrong"},
     element("img", {src: withQuery("/pixels", {run, row: image.row, condition}), alt: `${image.image}, label ${image.label}`, loading: "lazy"}),
     element("span", {}, image.label || "no label"),
     element("span", {class: `verdict ${image.correct ? "good" : "bad"}`}, `${image.correct ? "✓" : "✗"} ${predicted}`),

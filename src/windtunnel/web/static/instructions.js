@@ -28,7 +28,7 @@ export function prepareInstructions(task) {
       : null,
     element("h3", {}, "How to work"),
     element("ul", {},
-      element("li", {}, "Each verdict has a button", element("span", {class: "touchless"}, " and a key. Press ? for all keys"), "."),
+      element("li", {}, "Each verdict has a button", element("span", {class: "touchless"}, " and a key. During the review, press ? to see all keys"), "."),
       element("li", {class: "touchless"}, "The arrow keys move between items without giving a verdict."),
       element("li", {}, "Every verdict is saved at once. You can undo any number of steps."),
       task.layout === "pair" ? element("li", {}, "Flip shows the other frame in the same place. Both frames have the same zoom and position.") : null),

@@ -5,6 +5,7 @@ import {openSession, run, showFailure} from "./session.js";
 
 const REFRESH_MS = 10_000;
 const NONE = "–";
+const INTERVALS = "In brackets: 95 % intervals. Those of frame tasks are clustered by frame set.";
 
 const cell = (value) => element("td", {class: "number"}, value);
 const percent = (value) => `${(100 * value).toFixed(1)} %`;
@@ -56,6 +57,7 @@ function agreement({questions, accuracy}) {
   if (!measured.length) return [element("p", {class: "soft"}, "Agreement needs items that two people have judged.")];
   const pairs = measured.flatMap(({question, pairs: all}) => all.map((pair) => ({question, ...pair})));
   return [
+    element("p", {class: "soft"}, INTERVALS),
     table("Agreement by question, with 95 % intervals",
       ["question", "items", "agreement", "Fleiss' kappa", "Krippendorff's alpha"],
       measured.map((one) => element("tr", {}, element("th", {scope: "row"}, one.question), cell(count(one.items)),

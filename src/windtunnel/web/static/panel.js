@@ -2,7 +2,6 @@
 import {ClassSearch} from "./class_search.js";
 import {announce, element, fill} from "./dom.js";
 import {keyName} from "./keys.js";
-import {get, withQuery} from "./requests.js";
 import {matches, same} from "./verdict_text.js";
 
 const CLASSES_SHOWN = 50;
@@ -18,7 +17,7 @@ export class Panel {
     this.single = "label" in task.blank;
     // With several groups a verdict has several parts, and Enter confirms it; else one key is enough.
     this.confirms = new Set(task.choices.map((choice) => choice.group).filter(Boolean)).size > 1;
-    this.titles = new Map();
+    this.titles = new Map(); // of items
   }
 
   /** Show an item and the present verdict on it, with elements above the choices and below everything. */
@@ -29,7 +28,6 @@ export class Panel {
     Object.assign(this, {above, below});
     for (const [name, title] of Object.entries(item.titles)) this.titles.set(name, title);
     this.render();
-    this.nameClasses([...item.labels, ...(this.draft.labels ?? []), ...(this.single ? [verdict?.label] : [])]);
   }
 
   render() {
@@ -38,7 +36,7 @@ export class Panel {
     fill(
       this.root,
       element("h2", {}, task.question),
-      item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.map((label, n) => [n ? ", " : "", this.named(label)]).flat())) : null,
+      item.labels.length && !this.multiple ? element("p", {}, "Label: ", element("strong", {}, item.labels.map((label) => this.title(label)).join(", "))) : null,
       item.closed && !this.given ? element("p", {class: "notice"}, "Other reviewers have judged this item. It needs no verdict.") : null,
       this.above,
       this.multiple ? this.labels() : null,
@@ -53,26 +51,9 @@ export class Panel {
     );
   }
 
-  /** Find the words for names of classes, such as WordNet ids, and show them. */
-  async nameClasses(names) {
-    const unknown = [...new Set(names)].filter((name) => name && !this.titles.has(name));
-    if (!unknown.length || !this.task.classes) return;
-    for (const name of unknown) this.titles.set(name, name);
-    await Promise.all(unknown.map(async (name) => {
-      const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: name})).catch(() => ({classes: []}));
-      const match = classes.find((other) => other.name === name);
-      if (match) this.titles.set(name, match.title || name);
-    }));
-    for (const shown of this.root.querySelectorAll("[data-class]")) shown.textContent = this.title(shown.dataset.class);
-  }
-
+  /** The words for a class: those that came with an item, else those of the task. */
   title(name) {
-    return this.titles.get(name) ?? name;
-  }
-
-  /** The words for a class; replaced when they are known. */
-  named(name) {
-    return element("span", {"data-class": name}, this.title(name));
+    return this.titles.get(name) ?? this.task.classes.title(name);
   }
 
   choices(group) {
@@ -91,22 +72,20 @@ export class Panel {
     if (!this.draft.labels.length) return element("p", {class: "soft"}, "No class chosen yet.");
     return element("ul", {class: "chips", "aria-label": "Labels"}, this.draft.labels.map((label) => element("li", {}, element(
       "button", {type: "button", onclick: () => this.removeLabel(label)},
-      element("span", {class: "visually-hidden"}, "Remove "), this.named(label), element("span", {"aria-hidden": "true"}, "×")))));
+      element("span", {class: "visually-hidden"}, "Remove "), this.title(label), element("span", {"aria-hidden": "true"}, "×")))));
   }
 
   search() {
     const field = new ClassSearch({
       id: "class-search",
       label: this.multiple ? "Add a class" : "Class",
-      search: async (text, signal) => {
-        const {classes} = await get(withQuery("/api/classes", {task: this.task.task, query: text, limit: CLASSES_SHOWN}), {signal});
-        return classes.map(({name, title}) => ({id: name, name: title || name, detail: title && title !== name ? name : ""}));
-      },
+      search: (text) => this.task.classes.matching(text, CLASSES_SHOWN)
+        .map(({name, title}) => ({id: name, name: title, detail: title !== name ? name : ""})),
       choose: ({id, name}) => this.takeClass(id, name),
     });
     this.field = field;
     const present = this.single && this.given?.label
-      ? element("p", {}, "Your class: ", element("strong", {}, this.named(this.given.label))) : null;
+      ? element("p", {}, "Your class: ", element("strong", {}, this.title(this.given.label))) : null;
     return [present, field.element].filter(Boolean);
   }
 
@@ -165,7 +144,6 @@ export class Panel {
   }
 
   takeClass(id, name) {
-    this.titles.set(id, name);
     if (this.single) {
       this.give({...this.draft, label: id});
       return;
@@ -200,7 +178,7 @@ export class Panel {
     this.give({...this.draft});
   }
 
-  /** Do something that replaces the panel's elements; the focus stays on the same control, and the cursor in the note. */
+  /** Do something that replaces the panel's elements; the focus stays on the same control, and the text in the fields. */
   keepFocus(change) {
     const {activeElement: focused} = document;
     const {item} = this;
@@ -213,6 +191,7 @@ export class Panel {
       note.focus();
       note.setSelectionRange(focused.selectionStart, focused.selectionEnd);
     }
+    if (focused.id === "class-search" && this.item.item === item?.item) this.field.restore(focused.value);
   }
 
   /** The actions for the keys. */

@@ -1,4 +1,5 @@
 // The joint second pass: items without a strict majority, with all votes; one decision each.
+import {Classes} from "./classes.js";
 import {Desk} from "./desk.js";
 import {byId, counted, element} from "./dom.js";
 import {Drafts} from "./drafts.js";
@@ -77,12 +78,13 @@ run(async () => {
   showSaveState(outbox);
   await outbox.start();
   const detail = await get(path);
+  const classes = await Classes.load(detail);
   byId("task").textContent = `Second pass: ${detail.title}`;
   const queue = new Conflicts(`${owned}/conflicts`, outbox);
   await queue.start();
   const decided = [...queue.items.values()].filter(({verdict}) => verdict).length;
   // The second pass looks at one item at a time, in whatever layout people judged.
-  const task = {...detail, items: queue.length, judged: decided, done: "decided", layout: detail.layout === "grid" ? "single" : detail.layout};
+  const task = {...detail, classes, items: queue.length, judged: decided, done: "decided", layout: detail.layout === "grid" ? "single" : detail.layout};
   const keys = new Keys();
   const instructions = prepareInstructions(task);
   byId("open-instructions").onclick = () => instructions.open();

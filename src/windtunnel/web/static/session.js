@@ -6,6 +6,8 @@ import {showSaveState} from "./save_state.js";
 import {Storage} from "./storage.js";
 
 const PATIENCE_MS = 2000;
+// What means nothing to somebody who is not signed in: what is loading, its state, and buttons of the bar.
+const NEEDS_SESSION = "main [aria-busy], [data-state=starting], .bar button";
 
 /** The signed-in person, with the outbox for events; unsent events of earlier pages are sent. */
 export async function openSession() {
@@ -36,6 +38,9 @@ export function showFailure(error) {
   const notice = byId("notice");
   notice.hidden = false;
   notice.classList.add("error");
+  if (error instanceof SignedOut) {
+    for (const useless of document.querySelectorAll(NEEDS_SESSION)) useless.hidden = true;
+  }
   const advice = error instanceof SignedOut
     ? "You are not signed in. Open your personal link."
     : "Nothing is lost. Reload the page to try again.";

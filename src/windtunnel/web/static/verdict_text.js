@@ -19,11 +19,11 @@ export function whyNotJudged(view, verdict, task) {
   return `The image cannot be loaded. Only “${unsure.title}” is possible. Reload the page to try again.`;
 }
 
-/** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. `names` are the words for classes. */
+/** A verdict in the words of the task's choices, such as "Good: cat, dog"; the note is not part of it. `names` are further words for classes. */
 export function describe(verdict, task, names = {}) {
   if (!verdict) return "none";
   const titles = task.choices.filter((choice) => matches(choice, verdict)).map(({title}) => title);
   const classes = "label" in task.blank ? [verdict.label].filter(Boolean) : (task.blank.labels && verdict.labels) || [];
-  if (classes.length) return [...titles, classes.map((name) => names[name] ?? name).join(", ")].join(": ");
+  if (classes.length) return [...titles, classes.map((name) => names[name] ?? task.classes.title(name)).join(", ")].join(": ");
   return titles.join(", ") || JSON.stringify(verdict);
 }

@@ -1,4 +1,5 @@
 // The work page of one task.
+import {Classes} from "./classes.js";
 import {Desk} from "./desk.js";
 import {byId} from "./dom.js";
 import {Drafts} from "./drafts.js";
@@ -18,7 +19,8 @@ const taskName = () => decodeURIComponent(location.pathname.split("/").at(-1));
 run(async () => {
   const {storage, outbox} = await openSession();
   const unsent = outbox.waiting > 0; // the count of the task may or may not include them
-  const task = await get(`/api/tasks/${encodeURIComponent(taskName())}`);
+  const detail = await get(`/api/tasks/${encodeURIComponent(taskName())}`);
+  const task = {...detail, classes: await Classes.load(detail)};
   byId("task").textContent = task.title;
   document.title = `${task.title} · windtunnel`;
   const instructions = prepareInstructions(task);
