@@ -299,7 +299,10 @@ def test_wordnet_with_the_published_types(folder: Path, tmp_path: Path) -> None:
     ("more", "said"),
     [
         (("--held-out", "1"), "--held-out is 1.0; give a number between 0 and 1"),
-        (("--out", "study", "--held-out", "0.4"), "study contains another study (different training images"),
+        (
+            ("--out", "study", "--held-out", "0.4"),
+            "study contains another study of subtypes (different training",
+        ),
         (("--json", "--csv"), "--json and --csv exclude each other"),
     ],
 )

@@ -70,9 +70,9 @@ def test_augmix_mixes_nothing_but_its_operations() -> None:
 def test_augmix_operations_at_the_largest_severity_are_those_of_the_paper() -> None:
     from PIL import Image
 
-    picture = Image.fromarray(np.repeat(np.repeat(PHOTO[:30, :30, :1] // 2 + 20, 1, 0), 3, 2))
-    pixels = np.asarray(picture).astype(int)
-    by_level = {number: [np.asarray(op(picture, level)).astype(int) for level in (10.0, -10.0)]
+    photo = Image.fromarray(np.repeat(np.repeat(PHOTO[:30, :30, :1] // 2 + 20, 1, 0), 3, 2))
+    pixels = np.asarray(photo).astype(int)
+    by_level = {number: [np.asarray(op(photo, level)).astype(int) for level in (10.0, -10.0)]
                 for number, op in enumerate(OPERATIONS)}  # fmt: skip
     low, high = pixels.min(), pixels.max()
     assert np.abs(by_level[0][0] - (pixels - low) * 255 / (high - low)).max() <= 1  # autocontrast
@@ -93,8 +93,8 @@ def test_augmix_operations_at_the_largest_severity_are_those_of_the_paper() -> N
             place = np.arange(30) + sign * 6.15
             inside = (place > 0) & (place < 29)
             assert np.abs(row - np.interp(place, np.arange(30), lines[20]))[inside].max() <= 1.5
-    turned = np.asarray(OPERATIONS[3](picture, 10.0))
-    assert np.array_equal(turned, np.asarray(picture.rotate(30, Image.Resampling.BILINEAR)))
+    turned = np.asarray(OPERATIONS[3](photo, 10.0))
+    assert np.array_equal(turned, np.asarray(photo.rotate(30, Image.Resampling.BILINEAR)))
 
 
 def test_cutout_covers_half_of_each_side_at_most() -> None:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.images import Image
-from windtunnel.core.labels import LabelSpace
 from windtunnel.core.locations import Location
 from windtunnel.core.samples import FrameRow, Sample
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import counted, listed
 from windtunnel.data import Dataset, ImageSource, open_dataset, require_column
+from windtunnel.data.chosen_images import ChosenImages
 from windtunnel.data.frame_sets import VIDEO
 
 # Classes that a message names.
@@ -20,24 +19,8 @@ CLASSES_NAMED = 3
 
 
 @dataclass(frozen=True)
-class VideoPart(Dataset):
-    """Some videos of a dataset."""
-
-    name: str
-    location: str
-    label_space: LabelSpace
-    source: Dataset
-    chosen: tuple[Sample, ...]
-
-    @property
-    def portable(self) -> bool:
-        """Whether a worker process can open the images too."""
-        return self.source.portable
-
-    @property
-    def parallel_reads(self) -> bool:
-        """Whether several threads can read at once."""
-        return self.source.parallel_reads
+class ChosenVideos(ChosenImages):
+    """The images of some videos of a dataset."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -50,14 +33,6 @@ class VideoPart(Dataset):
         own = {sample.id for sample in self.chosen}
         cut = {frame.group for frame in self.source.frames if frame.sample_id not in own}
         return tuple(frame for frame in self.source.frames if frame.group not in cut)
-
-    def samples(self) -> Sequence[Sample]:
-        """The images of these videos."""
-        return self.chosen
-
-    def read(self, sample: Sample) -> bytes | Image:
-        """An image's bytes or pixels."""
-        return self.source.read(sample)
 
 
 def split_by_video(
@@ -92,7 +67,9 @@ def split_by_video(
 
     def part(name: str, evaluated: bool) -> Dataset:
         chosen = tuple(sample for sample in samples if (video_of[sample.id] in held_out) is evaluated)
-        return VideoPart(f"{dataset.name} ({name})", dataset.location, dataset.label_space, dataset, chosen)
+        return ChosenVideos(
+            f"{dataset.name} ({name})", dataset.location, dataset.label_space, dataset, chosen
+        )
 
     training, evaluation = part("training videos", False), part("evaluation videos", True)
     _refuse_missing_classes(training, samples)

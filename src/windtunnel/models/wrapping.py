@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -58,14 +59,17 @@ class WrappedModel(Model):
         _check_images(batch)
         if not len(batch):
             return np.zeros((0, self.class_count), np.float32)
-        total: NDArray[np.floating[Any]] | None = None
+        total = reduce(np.add, self._view_scores(batch))
+        return self._adjusted(total if self._view_count == 1 else total / self._view_count)
+
+    def _view_scores(self, batch: NDArray[np.uint8]) -> Iterator[NDArray[np.floating[Any]]]:
+        """The scores of every view: as the base model gives them for one, probabilities for several."""
         for view in self._views(batch, self._view_count):
             scores = self._base.predict(view)
             if self._view_count > 1:
-                scores = as_probabilities(scores, self._base.outputs)
-            total = scores if total is None else total.astype(np.float64) + scores
-        assert total is not None
-        return self._adjusted(total if self._view_count == 1 else total / self._view_count)
+                yield as_probabilities(scores, self._base.outputs).astype(np.float64)
+            else:
+                yield scores
 
     def redeclared(self, preprocess: Preprocess) -> Model:
         """The same model with other preprocessing, in the same wrapper."""

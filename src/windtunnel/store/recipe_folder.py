@@ -11,7 +11,8 @@ from typing import Any
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, live_location
 from windtunnel.core.option_names import option
-from windtunnel.core.records import Record
+from windtunnel.core.records import Record, RecordError, read_record
+from windtunnel.core.wording import listed
 from windtunnel.store.atomic_files import (
     LOCK_FILE,
     UNFINISHED,
@@ -123,6 +124,20 @@ class RecipeFolder:
             f"{self.recipe_path} is damaged ({reason}); restore it from a copy, or give another folder. "
             "Nothing was changed."
         )
+
+    def refuse_other_recipe(self, recipe: Record) -> None:
+        """Refuse a folder of another recipe, and name the difference; a folder without a recipe is free."""
+        if not self.recipe_path.exists():
+            return
+        try:
+            stored = read_record(self.read_recipe_file().get("recipe"), type(recipe))
+        except RecordError as error:
+            raise self.damaged(error) from error
+        if changed := self.differing_parts(stored, recipe):
+            raise UserError(
+                f"{self.path} contains another {self.kind.what} (different "
+                f"{listed([self.kind.parts[part] for part in changed])}); give another folder."
+            )
 
     def differing_parts(self, stored: Record, recipe: Record) -> list[str]:
         """The fields in which two recipes differ, in the order in which they are reported."""

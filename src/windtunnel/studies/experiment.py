@@ -19,8 +19,7 @@ from windtunnel.core.calls import call_text
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import RecordError, read_record
-from windtunnel.core.wording import counted, listed
+from windtunnel.core.wording import counted
 from windtunnel.engine.executors import Workers
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.models.wrapping import parse_wrapper
@@ -157,17 +156,7 @@ class Experiment:
         """Refuse a folder of another experiment, and fewer seeds than it is finished with."""
         folder = RecipeFolder(self.folder, EXPERIMENT)
         folder.check_free()
-        if not folder.recipe_path.exists():
-            return
-        try:
-            stored = read_record(folder.read_recipe_file().get("recipe"), ExperimentRecipe)
-        except RecordError as error:
-            raise folder.damaged(error) from error
-        if changed := folder.differing_parts(stored, self.recipe):
-            raise UserError(
-                f"{self.folder} contains another experiment (different "
-                f"{listed([EXPERIMENT.parts[part] for part in changed])}); give another folder."
-            )
+        folder.refuse_other_recipe(self.recipe)
         if (self.folder / RESULTS_FILE).is_file():
             finished = read_results(self.folder).seeds
             if finished > self.content.seeds:

@@ -20,8 +20,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import RecordError, read_record
-from windtunnel.core.wording import counted, listed
+from windtunnel.core.wording import counted
 from windtunnel.engine.executors import Workers
 from windtunnel.store.recipe_folder import RecipeFolder
 from windtunnel.studies.library_versions import check_versions, library_versions
@@ -124,17 +123,7 @@ class OverlapStudy:
         """Refuse a folder with other files or of another study, and name the difference."""
         folder = RecipeFolder(self.folder, STUDY)
         folder.check_free()
-        if not folder.recipe_path.exists():
-            return
-        try:
-            stored = read_record(folder.read_recipe_file().get("recipe"), StudyRecipe)
-        except RecordError as error:
-            raise folder.damaged(error) from error
-        if changed := folder.differing_parts(stored, self.recipe):
-            raise UserError(
-                f"{self.folder} contains another study (different "
-                f"{listed([STUDY.parts[part] for part in changed])}); give another folder."
-            )
+        folder.refuse_other_recipe(self.recipe)
         if len(finished := finished_seeds(self.folder)) > len(self.seeds):
             raise UserError(
                 f"{option('seeds')} is {len(self.seeds)}, but {self.folder} is finished with "

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,9 +19,10 @@ from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.training_records import MixRecord, SettingsRecord
 from windtunnel.core.wording import counted, listed
 from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.chosen_images import ChosenImages
 from windtunnel.data.class_subset import listed_classes
 from windtunnel.data.class_types import NAMED, ClassTypes, read_types
-from windtunnel.data.relabelled import RelabelledImages
+from windtunnel.models.torch import state_fingerprint
 from windtunnel.models.torch_layers import last_layer
 from windtunnel.options.subtypes import SubtypeOptions
 from windtunnel.published.imagenet import imagenet_1k
@@ -164,7 +163,7 @@ def _train_and_test(
 
 def _relabelled(
     dataset: Dataset, images: Sequence[Surveyed], classes: Sequence[str], class_of: dict[str, str]
-) -> RelabelledImages:
+) -> ChosenImages:
     """Images whose label is the place of their class among others, or that of its type."""
     place = {name: number for number, name in enumerate(classes)}
     names = dataset.label_space.classes
@@ -174,7 +173,7 @@ def _relabelled(
 
     space = LabelSpace("names", tuple(classes), "sorted class names")
     chosen = tuple(label(image.sample) for image in images)
-    return RelabelledImages(dataset.name, dataset.location, space, dataset, chosen)
+    return ChosenImages(dataset.name, dataset.location, space, dataset, chosen)
 
 
 def _models(protocol: Protocol, split: SubtypeSplit, options: SubtypeOptions) -> tuple[SubtypeModel, ...]:
@@ -205,23 +204,13 @@ def _checked(kind: str, name: str, protocol: Protocol, split: SubtypeSplit, devi
     check_exports(module, protocol.preprocess)
     assets = network_assets(name)
     if kind == MODULE:
-        assets["weights"] = _weights_digest(module, last_layer(module, outputs))
+        assets["weights"] = state_fingerprint(module, without=last_layer(module, outputs))
     else:
         seen = len(split.of_part("seen"))
         first = built(name, seen, protocol.side_px, seed=0)
         check_fits(first.to(place), protocol.preprocess, seen, place)
         copy_features(first, module, seen, outputs)
     return digest(assets) if assets else ""
-
-
-def _weights_digest(module: Any, last: str) -> str:
-    """The digest of all weights except those of the last layer."""
-    state = hashlib.blake2b(digest_size=16)
-    for name, value in module.state_dict().items():
-        if not name.startswith(f"{last}."):
-            state.update(name.encode())
-            state.update(value.detach().cpu().contiguous().numpy().tobytes())
-    return state.hexdigest()
 
 
 def _lost(surveyed: Sequence[Surveyed], dataset: Dataset) -> list[str]:

@@ -21,13 +21,13 @@ from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import Record, RecordError, read_record
+from windtunnel.core.records import Record
 from windtunnel.core.registry import included_files
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.training_records import MixRecord, PreprocessRecord, SettingsRecord, TrainingData
-from windtunnel.core.wording import counted, listed
+from windtunnel.core.wording import counted
 from windtunnel.data import Dataset
-from windtunnel.data.relabelled import RelabelledImages
+from windtunnel.data.chosen_images import ChosenImages
 from windtunnel.engine.executors import Workers
 from windtunnel.engine.jobs import Needs, local_paths
 from windtunnel.store.atomic_files import write_whole
@@ -99,8 +99,8 @@ class SubtypeStudy:
     last: Settings
     data: Dataset
     split: SubtypeSplit
-    subtypes: RelabelledImages
-    types: RelabelledImages
+    subtypes: ChosenImages
+    types: ChosenImages
     images: tuple[Surveyed, ...]
     items: tuple[SubtypeModel, ...]
     recipe: SubtypeRecipe
@@ -172,17 +172,7 @@ class SubtypeStudy:
         """Refuse a folder with other files or of another study, and name the difference."""
         folder = RecipeFolder(self.folder, STUDY)
         folder.check_free()
-        if not folder.recipe_path.exists():
-            return
-        try:
-            stored = read_record(folder.read_recipe_file().get("recipe"), SubtypeRecipe)
-        except RecordError as error:
-            raise folder.damaged(error) from error
-        if changed := folder.differing_parts(stored, self.recipe):
-            raise UserError(
-                f"{self.folder} contains another study (different "
-                f"{listed([PARTS[part] for part in changed])}); give another folder."
-            )
+        folder.refuse_other_recipe(self.recipe)
 
     def result(self) -> SubtypeRobustness:
         """The accuracies of all models, from their stored predictions."""

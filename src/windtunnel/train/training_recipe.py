@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from windtunnel.core.conditions import digest
-from windtunnel.core.errors import UserError
 from windtunnel.core.records import record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.training_records import (
@@ -27,7 +26,7 @@ from windtunnel.models.preprocess import Preprocess
 from windtunnel.models.torch import state_fingerprint
 from windtunnel.models.torch_layers import last_layer
 from windtunnel.store.recipe_folder import RecipeFolder
-from windtunnel.store.training_folder import TRAINING, read_training
+from windtunnel.store.training_folder import TRAINING
 from windtunnel.train.augmentation import Augmentation
 from windtunnel.train.mixing import Mix
 from windtunnel.train.remedies import Remedies
@@ -102,11 +101,6 @@ def augmentation_record(augmentation: Augmentation, side_px: int) -> Augmentatio
 def check_same_training(path: Path, recipe: TrainingRecipe) -> None:
     """Write the training's recipe into its folder; refuses a folder of another training."""
     folder = RecipeFolder(path, TRAINING)
+    folder.refuse_other_recipe(recipe)
     if not folder.recipe_path.exists():
         folder.write_recipe_file({"recipe": recipe.to_json()})
-        return
-    stored = read_training(path)
-    if changed := folder.differing_parts(stored, recipe):
-        raise UserError(
-            f"{path} contains another training (different {', '.join(changed)}); give another folder."
-        )

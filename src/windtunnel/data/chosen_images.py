@@ -1,4 +1,4 @@
-"""Some images of a dataset with other labels."""
+"""Some images of a dataset, also with other labels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from windtunnel.data import Dataset
 
 
 @dataclass(frozen=True)
-class RelabelledImages(Dataset):
-    """Some images of a dataset, whose labels are indices of another label space.
+class ChosenImages(Dataset):
+    """Some images of a dataset.
 
     Attributes:
+        label_space: that of the labels of `chosen`; it may be another than that of `source`.
         source: the dataset that reads the images.
         chosen: the images.
     """
