@@ -60,3 +60,10 @@ def detections_of(
         np.concatenate([np.zeros(0), *(scores for _, scores, _ in best)]).astype(np.float32),
         np.concatenate([np.zeros(0), *(classes for _, _, classes in best)]).astype(np.int32),
     )
+
+
+def joined(parts: list[Detections]) -> Detections:
+    """The detections of several batches as those of one."""
+    return Detections(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in Detections.__dataclass_fields__)
+    )

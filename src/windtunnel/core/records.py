@@ -212,6 +212,7 @@ class DataRecipe(Record, frozen=True):
         count, of: number of images in the run, and in the dataset or its selected classes.
         finished: identity of a precomputed set; None for other datasets.
         classes: the rule that selects classes: `every:10`, or `listed:` and a digest; "" for all.
+        annotations: a digest of the annotated objects; "" for data without any.
     """
 
     count: int
@@ -222,6 +223,7 @@ class DataRecipe(Record, frozen=True):
     finished: PrecomputedIdentity | None
     natural: NaturalRecipe | None = None
     classes: str = ""
+    annotations: str = ""
 
 
 class SuiteRecipe(Record, frozen=True):

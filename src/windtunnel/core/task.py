@@ -79,7 +79,7 @@ class Postprocessor(ABC):
         """Empty columns for `count` rows."""
 
     @abstractmethod
-    def columns(self, outputs: Any, samples: Sequence[Sample]) -> dict[str, NDArray[Any]]:
+    def columns(self, outputs: Any, images: Sequence[Surveyed]) -> dict[str, NDArray[Any]]:
         """The columns of finite outputs, one for each of these images."""
 
     @abstractmethod
@@ -95,11 +95,16 @@ class Task(Plugin, ABC):
     Attributes:
         help: description in one sentence.
         predicted: the statuses of rows that count as predictions.
+        whole_images: whether conditions act on the whole image and the model's geometry follows; else they
+            act on the suite's canvas.
+        metrics: the metrics of suites that list none of this task.
     """
 
     name: str
     help: str
     predicted: tuple[Status, ...]
+    whole_images: bool = False
+    metrics: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -108,8 +113,8 @@ class Task(Plugin, ABC):
 
     @property
     @abstractmethod
-    def outputs(self) -> pa.Field:
-        """The column of unprocessed outputs, in shards that keep them."""
+    def outputs(self) -> pa.Field | None:
+        """The column of unprocessed outputs, in shards that keep them; None for a task without such."""
 
     @abstractmethod
     def map_labels(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from windtunnel.core.annotations import Objects
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
@@ -116,6 +117,11 @@ class Dataset:
     def frames(self) -> tuple[FrameRow, ...]:
         """The frames of videos, each with the anchor it belongs to; empty for other datasets."""
         return ()
+
+    @property
+    def annotations(self) -> Mapping[str, Objects] | None:
+        """The objects of every image by its id; None for data without annotated objects."""
+        return None
 
     @property
     def given_clean(self) -> Dataset | None:

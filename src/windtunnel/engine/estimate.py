@@ -226,10 +226,9 @@ def _timed_predictions(network: Model, images: Sequence[Image]) -> tuple[float, 
 
 def _seconds_per_row(work: Work, outputs: Any, images: Sequence[Surveyed]) -> float:
     """Seconds per prediction of computing its columns and storing it in a shard, not counting a first use."""
-    samples = [image.sample for image in images]
     seconds = 0.0
     for _ in range(2):
-        rows = ShardRows(work.task, work.postprocessor, samples, work.pixels.conditions, work.keep)
+        rows = ShardRows(work.task, work.postprocessor, images, work.pixels.conditions, work.keep)
         count = min(len(outputs), len(rows.predicted))
         start = time.perf_counter()
         rows.add(np.arange(count), outputs[:count])

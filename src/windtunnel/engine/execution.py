@@ -71,7 +71,8 @@ class PlannedRun:
         numerics = dict.fromkeys(condition.numerics for condition in plan.conditions)
         batches = {name: (variant_of(model, name) if name else model).batch for name in numerics}
         canvas, native = plan.canvas.geometry, model.preprocess.geometry
-        pixels = PixelWork(plan.dataset.reader(), plan.conditions, canvas, native, batches, plan.seed)
+        whole = plan.task.whole_images
+        pixels = PixelWork(plan.dataset.reader(), plan.conditions, canvas, native, batches, plan.seed, whole)
         return Work(pixels, plan.task, plan.postprocessor, plan.recipe.keep, strict)
 
     def rows(self, chunk: Chunk) -> int:
@@ -135,7 +136,9 @@ def execute(
             locks.enter_context(run.target.locked())
         for run in runs:
             plan = run.plan
-            run.target.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
+            run.target.open_for(
+                plan.recipe, plan.info, plan.samples_table, plan.groups_table, plan.annotations_table
+            )
         missing = missing_chunks(runs)
         total = sum(run.plan.predictions for run in runs)
         progress(total - _count(runs, missing), total)

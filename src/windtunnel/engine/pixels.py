@@ -17,7 +17,7 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.engine.condition_kinds import frames_under
 from windtunnel.engine.images import Source
-from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 
@@ -35,6 +35,7 @@ class PixelWork:
         native: the geometry of the model's own preprocessing.
         batches: the number of images in one call of the network, by numerics ("" is the model's own).
         seed: seed of every random draw.
+        whole_images: whether conditions act on whole images, and the model's geometry follows.
     """
 
     dataset: Dataset
@@ -43,6 +44,7 @@ class PixelWork:
     native: Geometry
     batches: Mapping[str, int]
     seed: int
+    whole_images: bool = False
 
     @cached_property
     def views(self) -> tuple[tuple[Condition, int], ...]:
@@ -65,6 +67,8 @@ class PixelWork:
 
     def fitted(self, image: Image) -> Image:
         """The image at the model's input size."""
+        if self.whole_images:
+            return crop_step(resize_step(image, self.native), self.native)
         return fitted(image, self.native)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.core.annotations import Objects
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import needing
@@ -37,7 +38,7 @@ from windtunnel.models.wrapping import training_notes
 from windtunnel.options.doctor import options_for_doctor
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
-from windtunnel.store.folder import groups_table, samples_table
+from windtunnel.store.folder import annotations_table, groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
@@ -63,6 +64,7 @@ class Plan:
     info: RunInfo
     sources: Mapping[str, str]
     frames: tuple[FrameRow, ...] = ()
+    annotations: Mapping[str, Objects] | None = None
 
     def __repr__(self) -> str:
         images, conditions = counted(len(self.surveyed), "image"), counted(len(self.conditions), "condition")
@@ -97,6 +99,11 @@ class Plan:
         """The frame sets as the run folder stores them, or None."""
         return groups_table(self.frames) if self.frames else None
 
+    @property
+    def annotations_table(self) -> pa.Table | None:
+        """The annotated objects as the run folder stores them, or None."""
+        return None if self.annotations is None else annotations_table(self.annotations)
+
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
         parts = (self.model.name, self.dataset.name, self.suite.name, self.recipe.digest[:8])
@@ -124,6 +131,7 @@ def make_plan(
     if options.group:
         require_column(samples, options.group)
     task, precomputed = TASKS.get(model.task), dataset.precomputed
+    suite = suite.for_task(task)
     manifest = precomputed.manifest if precomputed else None
     mapping = task.map_labels(model, dataset, samples, _label_options(options, suite))
     if not precomputed:
@@ -169,7 +177,7 @@ def make_plan(
     chunks = _chunks(surveyed, recipe.chunk, recipe.digest)
     return Plan(
         model, dataset, suite, options.seed, canvas, conditions, task, surveyed, chunks, recipe, info,
-        sources, frames,
+        sources, frames, _annotations_of(dataset, surveyed) if task.whole_images else None,
     )  # fmt: skip
 
 
@@ -199,7 +207,7 @@ def _recipe(
         projection=projection,
         seed=manifest.recipe.seed if manifest else options.seed,
         stream=manifest.recipe.stream if manifest else STREAM_VERSION,
-        keep=_kept_conditions(options.keep, conditions),
+        keep=_kept_conditions(options.keep, conditions) if TASKS.get(model.task).outputs is not None else (),
         batch=model.batch,
         chunk=options.chunk or chunk_size(data.count, views),
         task=TASKS.get(model.task).name,
@@ -305,6 +313,13 @@ def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[C
         Chunk(digest([identity, start]), surveyed[start : start + size])
         for start in range(0, len(surveyed), size)
     )
+
+
+def _annotations_of(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, Objects] | None:
+    """The objects of the chosen images; None for data without annotated objects."""
+    if dataset.annotations is None:
+        return None
+    return {image.sample.id: dataset.annotations.get(image.sample.id, ()) for image in surveyed}
 
 
 def _frames_of(dataset: Dataset, chosen: Sequence[Sample]) -> tuple[FrameRow, ...]:

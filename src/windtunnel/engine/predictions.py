@@ -48,10 +48,10 @@ class ChunkPredictions:
         self._model = model
         # variant_of keeps the networks it has made.
         self._networks = {name: variant_of(model, name) if name else model for name in work.pixels.batches}
-        self._samples = [image.sample for image in images]
+        self._images = images
         self._advance = advance
         self._rows = ShardRows(
-            work.task, work.postprocessor, self._samples, work.pixels.conditions, work.keep
+            work.task, work.postprocessor, images, work.pixels.conditions, work.keep
         )
         self._failed: set[str] = set()
 
@@ -73,7 +73,7 @@ class ChunkPredictions:
         """Note that a row has no prediction, and why."""
         views = self._work.pixels.views
         number, offset = divmod(place, len(views))
-        id_ = self._samples[number].id
+        id_ = self._images[number].sample.id
         if self._work.strict:
             raise UserError(
                 f"{id_} under {views[offset][0].name}: {error.reason}. "

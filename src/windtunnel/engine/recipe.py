@@ -55,6 +55,19 @@ def data_recipe(
         finished=dataset.identity,
         natural=_natural_recipe(dataset, selected.samples, surveyed, frames),
         classes=selected.rule,
+        annotations=_annotations_digest(dataset, surveyed),
+    )
+
+
+def _annotations_digest(dataset: Dataset, surveyed: Sequence[Surveyed]) -> str:
+    """A digest of the annotated objects of the images; "" for data without any."""
+    annotations = dataset.annotations
+    if annotations is None:
+        return ""
+    return digest_of_rows(
+        [image.sample.id, thing.category, *thing.box, thing.area, thing.crowd]
+        for image in surveyed
+        for thing in annotations.get(image.sample.id, ())
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, Status
-from windtunnel.core.samples import Sample
+from windtunnel.core.samples import Surveyed
 from windtunnel.core.task import Postprocessor, Task
 from windtunnel.store.rows import PIXELS, schema
 
@@ -34,14 +34,14 @@ class ShardRows:
         self,
         task: Task,
         postprocessor: Postprocessor,
-        samples: Sequence[Sample],
+        images: Sequence[Surveyed],
         conditions: Sequence[Condition],
         keep: Collection[str],
     ) -> None:
         self._task, self._postprocessor = task, postprocessor
-        self._samples = samples
+        self._images = images
         self._views = [(condition, frame) for condition in conditions for frame in range(condition.frames)]
-        count = len(samples) * len(self._views)
+        count = len(images) * len(self._views)
         self.predicted = np.zeros(count, bool)
         self._columns = postprocessor.empty(count)
         self._status = np.full(count, MODEL_ERROR, np.int8)
@@ -50,7 +50,7 @@ class ShardRows:
         # For every view the position of its outputs among the kept outputs of an image, -1 if not kept.
         self._slots = np.where(kept, np.cumsum(kept) - 1, -1)
         self._slot_count = int(kept.sum())
-        self._outputs = np.zeros((len(samples) * self._slot_count, postprocessor.width), np.float32)
+        self._outputs = np.zeros((len(images) * self._slot_count, postprocessor.width), np.float32)
         self._with_pixels = any(condition.is_pipeline_step for condition in conditions)
         self._pixels: dict[int, tuple[float, int]] = {}
 
@@ -62,7 +62,7 @@ class ShardRows:
         rows, outputs = rows[finite], outputs[finite]
         self._status[rows] = OK
         images, views = np.divmod(rows, len(self._views))
-        columns = self._postprocessor.columns(outputs, [self._samples[image] for image in images])
+        columns = self._postprocessor.columns(outputs, [self._images[image] for image in images])
         for name, values in columns.items():
             self._columns[name][rows] = values
         slots = self._slots[views]
@@ -82,7 +82,7 @@ class ShardRows:
 
     def table(self, start: int = 0, stop: int | None = None) -> pa.Table:
         """The rows of the images from `start` to `stop`, as a shard stores them."""
-        samples = self._samples[start:stop]
+        samples = [image.sample for image in self._images[start:stop]]
         first = start * len(self._views)
         part = slice(first, first + len(samples) * len(self._views))
         status = STATUSES[self._status[part]]
@@ -96,9 +96,10 @@ class ShardRows:
             ),
             "status": status,
             "reason": self._reason_column(part),
-            self._task.outputs.name: self._kept_outputs(start, len(samples), status == "ok"),
             **self._pixel_columns(part),
         }
+        if self._task.outputs is not None:
+            columns[self._task.outputs.name] = self._kept_outputs(start, len(samples), status == "ok")
         wanted = schema(self._task, with_outputs=self._slot_count > 0, with_pixels=self._with_pixels)
         return pa.table([pa.array(columns[field.name], field.type) for field in wanted], schema=wanted)
 

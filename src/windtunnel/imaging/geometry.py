@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image, Stage
@@ -21,8 +23,10 @@ from windtunnel.imaging.header import MAX_CANVAS_PIXELS, Header, read_header
 from windtunnel.imaging.resizers import library_of, resize
 from windtunnel.kernels.window import ROUNDINGS, Rounding, Window, centre_window, whole
 
-Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
+Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize", "letterbox"]
 Exif = Literal["ignore", "apply"]
+# The grey of letterboxed images, as detectors of the YOLO family are trained with.
+PADDING = 114
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class Geometry:
         rule: `none` does not resize; `short-side` resizes the short side to `resize_px` and the long side in
             proportion; `squash` resizes to a square of `resize_px` whatever the aspect; `exact` resizes to
             a square of `crop_px` without a crop; `crop-then-resize` crops the central `crop_frac` of each
-            side and resizes it to a square of `crop_px`.
+            side and resizes it to a square of `crop_px`; `letterbox` resizes the long side to `resize_px` and
+            the short side in proportion, and pads it to a square with grey, half on either side.
         resizer: library and filter.
         resize_px: see rule.
         crop_px: side of the centre crop; 0 for no crop.
@@ -74,6 +79,8 @@ class Geometry:
                 f"crop_px {self.crop_px}, resize_px {self.resize_px} and crop_frac {self.crop_frac:g} are "
                 f"not possible; rule '{self.rule}' needs sizes of at least 1 pixel and a share of at most 1."
             )
+        if self.rule == "letterbox" and self.crop_px:
+            raise UserError(f"crop_px is {self.crop_px}; rule 'letterbox' keeps the whole image: crop_px = 0.")
         if self.rule in ("short-side", "squash") and not 0 <= self.crop_px <= self.resize_px:
             raise UserError(
                 f"crop_px is {self.crop_px} and resize_px is {self.resize_px}; the crop must fit inside."
@@ -92,7 +99,7 @@ class Geometry:
     def output_px(self) -> int | None:
         """Side of the resulting square, or None if it depends on the image."""
         if self.rule == "none" or not self.crop_px:
-            return self.resize_px if self.rule == "squash" else None
+            return self.resize_px if self.rule in ("squash", "letterbox") else None
         return self.crop_px
 
     def assets(self) -> dict[str, str]:
@@ -113,6 +120,7 @@ def describe_geometry(stored: GeometryRecord) -> str:
         else f"short side {stored.resize_px}",
         "squash": f"squash {stored.resize_px}" + (f"/{stored.crop_px}" if stored.crop_px else ""),
         "exact": f"exactly {stored.crop_px}",
+        "letterbox": f"letterbox {stored.resize_px}",
         "crop-then-resize": f"middle {stored.crop_frac:g}, then {stored.crop_px}",
     }
     parts = [sizes[stored.rule]]
@@ -163,6 +171,9 @@ def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]
         return width, height
     if geometry.rule == "short-side":
         return short_side_size(width, height, geometry.resize_px, geometry.long_side)
+    if geometry.rule == "letterbox":
+        scale = geometry.resize_px / max(width, height)
+        return max(1, round(width * scale)), max(1, round(height * scale))
     if geometry.rule == "crop-then-resize":
         side = math.ceil(geometry.crop_px / geometry.crop_frac)
         return side, side
@@ -178,7 +189,12 @@ def resize_step(source: Image, geometry: Geometry) -> Image:
 
 
 def crop_step(resized: Image, geometry: Geometry) -> Image:
-    """Crop the centre of a resized image, if the geometry crops last."""
+    """Crop the centre of a resized image, if the geometry crops last; letterboxing pads it instead."""
+    if geometry.rule == "letterbox":
+        left, top = _padding(resized.shape[1], resized.shape[0], geometry)
+        padded = np.full((geometry.resize_px, geometry.resize_px, 3), PADDING, np.uint8)
+        padded[top : top + resized.shape[0], left : left + resized.shape[1]] = resized
+        return padded
     return kept_window(resized, "resized", geometry).cut(resized)
 
 
@@ -212,6 +228,25 @@ def _resize_whole(source: Image, geometry: Geometry) -> Image:
             f"{width}x{height} becomes {new_width}x{new_height} pixels; at most {MAX_CANVAS_PIXELS:,} in all",
         )
     return resize(source, new_width, new_height, geometry.resizer)
+
+
+def boxes_in_source(
+    boxes: NDArray[np.float32], width: int, height: int, geometry: Geometry
+) -> NDArray[np.float32]:
+    """Boxes (left, top, right, bottom) in pixels of the decoded image, given those in the model's input.
+
+    They are clipped to the image. Geometries that crop are refused for detectors.
+    """
+    new_width, new_height = resized_size(width, height, geometry)
+    left, top = _padding(new_width, new_height, geometry) if geometry.rule == "letterbox" else (0, 0)
+    scale = np.array([width / new_width, height / new_height] * 2)
+    source = (boxes - np.array([left, top] * 2)) * scale
+    return np.asarray(np.clip(source, 0, [width, height] * 2), np.float32)
+
+
+def _padding(width: int, height: int, geometry: Geometry) -> tuple[int, int]:
+    """The columns to the left of a letterboxed image and the rows above it."""
+    return (geometry.resize_px - width) // 2, (geometry.resize_px - height) // 2
 
 
 def short_side_size(width: int, height: int, short_px: int, rounding: Rounding = "floor") -> tuple[int, int]:

@@ -38,8 +38,9 @@ class Rows:
         self._ids = pa.array([image.sample.id for image in plan.surveyed], pa.string())
         self._names = pa.array(list(conditions), pa.string())
         self._places = np.array(list(conditions.values()), np.int64)
-        samples = [image.sample for image in plan.surveyed]
-        self._rows = ShardRows(plan.task, plan.postprocessor, samples, plan.conditions, plan.recipe.keep)
+        self._rows = ShardRows(
+            plan.task, plan.postprocessor, plan.surveyed, plan.conditions, plan.recipe.keep
+        )
         self._wrong: dict[str, tuple[int, str]] = {}
 
     def add(self, block: Block) -> None:

@@ -19,8 +19,11 @@ from windtunnel.core.calls import split_chain, with_values
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.locations.urls import is_url
-from windtunnel.core.records import TensorRecord, record_of
+from windtunnel.core.records import DEFAULT_TASK, TensorRecord, record_of
+from windtunnel.core.task import REGISTRY as TASKS
 from windtunnel.imaging.geometry import Geometry
+from windtunnel.models.heads import REGISTRY as HEADS
+from windtunnel.models.heads import HeadSettings
 
 DEFAULT_PRESET = "imagenet"
 ASSUMED = f"default {DEFAULT_PRESET}; nothing was declared"
@@ -145,6 +148,8 @@ class Declaration:
     trained_on: tuple[str, ...] = ()
     about: About = field(default_factory=About)
     wrappers: tuple[str, ...] = ()
+    task: str = DEFAULT_TASK
+    detector: HeadSettings | None = None
 
 
 @lru_cache(maxsize=1)
@@ -190,7 +195,7 @@ def read_declaration(path: Location) -> Declaration:
         raise UserError(f"{path} is not valid TOML: {error}.") from error
     allowed = (
         "preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on", "family",
-        "parameters", "tags", "wrappers", "trained_with",
+        "parameters", "tags", "wrappers", "trained_with", "task", "detector",
     )  # fmt: skip
     _refuse_unknown(table, allowed, str(path))
     preset = str(table.get("preset", DEFAULT_PRESET))
@@ -201,6 +206,9 @@ def read_declaration(path: Location) -> Declaration:
     assumed = not ({"preset", "geometry", "tensor"} & set(table))
     if table.get("outputs") not in (None, *get_args(Outputs)):
         raise unknown_name(f"outputs in {path}", str(table["outputs"]), get_args(Outputs))
+    task = table.get("task", DEFAULT_TASK)
+    if task not in TASKS.names():
+        raise unknown_name(f"task in {path}", str(task), TASKS.names())
     return Declaration(
         Preprocess(
             _build(Geometry, {**base["geometry"], **geometry}, f"geometry in {path}"),
@@ -217,7 +225,21 @@ def read_declaration(path: Location) -> Declaration:
         trained_on=_texts(table.get("trained_on", ()), f"trained_on in {path}"),
         about=_about(table, path),
         wrappers=_wrappers(_texts(table.get("wrappers", ()), f"wrappers in {path}"), path.parent),
+        task=task,
+        detector=_detector(table, path),
     )
+
+
+def _detector(table: Mapping[str, Any], path: Location) -> HeadSettings | None:
+    """The head of a detector, if the file has [detector]."""
+    if "detector" not in table:
+        return None
+    values = _table(table, "detector", path)
+    if not isinstance(values.get("head"), str):
+        raise UserError(f"{path}: [detector] has no head; give {' or '.join(HEADS.names())}.")
+    rest = {key: value for key, value in values.items() if key != "head"}
+    built: HeadSettings = _build(HeadSettings, rest, f"detector in {path}", head=values["head"])
+    return built
 
 
 def _wrappers(texts: Sequence[str], folder: Location) -> tuple[str, ...]:
@@ -261,7 +283,7 @@ def _from_preset(name: str, origin: str, *, assumed: bool = False) -> Declaratio
     return Declaration(Preprocess(geometry, tensor, origin, assumed), fixed_tensor=not assumed)
 
 
-def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
+def _build(kind: Any, values: Mapping[str, Any], where: str, **more: Any) -> Any:
     fields = kind.__dataclass_fields__
     _refuse_unknown(values, fields, where)
     ready: dict[str, Any] = {}
@@ -270,7 +292,11 @@ def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
         if isinstance(default, tuple):
             if not isinstance(value, list | tuple) or not all(_is_number(item) for item in value):
                 raise UserError(f"{where}: {key} is {value!r}; give a list of numbers.")
-            ready[key] = tuple(float(item) for item in value)
+            ready[key] = tuple(type(default[0])(item) for item in value)
+        elif isinstance(default, bool):
+            if not isinstance(value, bool):
+                raise UserError(f"{where}: {key} is {value!r}; give true or false.")
+            ready[key] = value
         elif isinstance(default, str):
             if not isinstance(value, str):
                 raise UserError(f"{where}: {key} is {value!r}; give a text.")
@@ -281,7 +307,7 @@ def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
             if isinstance(default, int) and value != int(value):
                 raise UserError(f"{where}: {key} is {value!r}; give a whole number.")
             ready[key] = type(default)(value)
-    return kind(**ready)
+    return kind(**ready, **more)
 
 
 def _is_number(value: object) -> bool:

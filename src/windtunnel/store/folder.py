@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from windtunnel.core.annotations import Objects
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.locations import Location
@@ -28,6 +29,7 @@ from windtunnel.store.rows import schema
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 GROUPS_FILE = "groups.parquet"
+ANNOTATIONS_FILE = "annotations.parquet"
 SHARDS_FOLDER = "shards"
 # Every field of a recipe with its name for messages on recipes that differ.
 PARTS = {
@@ -79,6 +81,20 @@ def groups_table(rows: Sequence[FrameRow]) -> pa.Table:
     )
 
 
+def annotations_table(annotations: Mapping[str, Objects]) -> pa.Table:
+    """Annotated objects as a table, one row for each: image, category, box, area, crowd."""
+    rows = [(id_, thing) for id_, things in annotations.items() for thing in things]
+    return pa.table(
+        {
+            "sample_id": pa.array([id_ for id_, _ in rows], pa.string()),
+            "category": pa.array([thing.category for _, thing in rows], pa.int32()),
+            "box": pa.array([thing.box for _, thing in rows], pa.list_(pa.float64(), 4)),
+            "area": pa.array([thing.area for _, thing in rows], pa.float64()),
+            "crowd": pa.array([thing.crowd for _, thing in rows], pa.bool_()),
+        }
+    )
+
+
 def _meta_text(meta: Mapping[str, str]) -> str:
     return json.dumps(dict(meta), sort_keys=True, ensure_ascii=False)
 
@@ -96,6 +112,7 @@ class RunFolder(RecipeFolder):
         info: RunInfo,
         samples: pa.Table,
         groups: pa.Table | None = None,
+        annotations: pa.Table | None = None,
     ) -> None:
         """Create the folder, or check that it has the same recipe; refuses and names a difference."""
         created = not self.recipe_path.exists() and self.create_recipe_file(
@@ -104,7 +121,7 @@ class RunFolder(RecipeFolder):
         if not created:  # it was there, or another process was first
             self.check_same(recipe, samples)
             self._score_as(info.scoring)
-        self._complete(samples, groups)
+        self._complete({SAMPLES_FILE: samples, GROUPS_FILE: groups, ANNOTATIONS_FILE: annotations})
 
     def _score_as(self, scoring: ScoringInfo) -> None:
         """Store other metrics or weights than before; the predictions do not change."""
@@ -113,10 +130,10 @@ class RunFolder(RecipeFolder):
             info = msgspec.structs.replace(content.info, scoring=scoring)
             self.write_recipe_file(_run_json(dataclasses.replace(content, info=info)))
 
-    def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
+    def _complete(self, tables: Mapping[str, pa.Table | None]) -> None:
         """Write the tables that are missing or damaged."""
         (self.path / SHARDS_FOLDER).mkdir(exist_ok=True)
-        for name, table in ((SAMPLES_FILE, samples), (GROUPS_FILE, groups)):
+        for name, table in tables.items():
             if table is None:
                 continue
             content, file = parquet_bytes(table), self.path / name

@@ -23,7 +23,7 @@ def schema(task: Task, *, with_outputs: bool = False, with_pixels: bool = False)
             *KEYS,
             *task.columns,
             *STATUS,
-            *([task.outputs] if with_outputs else []),
+            *([task.outputs] if with_outputs and task.outputs is not None else []),
             *(PIXELS if with_pixels else []),
         ]
     )

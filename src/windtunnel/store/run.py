@@ -16,7 +16,7 @@ from windtunnel.core.labels import Projection
 from windtunnel.core.locations import Location, live_location
 from windtunnel.core.records import NaturalRecipe, Recipe
 from windtunnel.core.run_info import RunInfo
-from windtunnel.store.folder import GROUPS_FILE, RECIPE_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+from windtunnel.store.folder import ANNOTATIONS_FILE, GROUPS_FILE, RECIPE_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
 
@@ -108,6 +108,16 @@ class StoredRun:
         """Video frames by anchor: group, sample_id, offset, role (`anchor`, `neighbour`); None for none."""
         rows = self.natural.frames if self.natural else 0
         return _read(self.path / GROUPS_FILE, None, rows) if rows else None
+
+    @cached_property
+    def annotations(self) -> pa.Table | None:
+        """The annotated objects: sample_id, category, box (left, top, width, height), area, crowd."""
+        if not self.recipe.data.annotations:
+            return None
+        file = self.path / ANNOTATIONS_FILE
+        if not file.is_file():
+            raise UserError(f"{self.path} has no {ANNOTATIONS_FILE}; run the same command to restore it.")
+        return read_parquet(file)
 
     @property
     def projection(self) -> Projection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import UserError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Images of one size whose short side is at most this are not resized.
 SMALL_PX = 96
+# The canvas of suites for models that see whole images.
+WHOLE = "whole"
 
 GEOMETRIES = {
     224: Geometry(rule="short-side", resize_px=256, crop_px=224),
@@ -57,6 +59,9 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     below 48 pixels and 64 from there. All others use edition 224. An edition of their own size does not
     resize small equal images either, so that CIFAR is corrupted like CIFAR-10-C.
     """
+    if suite.canvas == WHOLE:
+        edition = 224 if suite.edition == "auto" else int(suite.edition)
+        return Canvas(edition, replace(model_geometry, rule="none"), "whole images at their own sizes")
     if suite.canvas == "native":
         side = model_geometry.output_px or min(min(size) for size in sizes)
         if not suite.corruptions and not suite.holds_sequences:

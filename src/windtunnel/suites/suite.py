@@ -8,8 +8,10 @@ from types import MappingProxyType
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.metrics import metric_of
 from windtunnel.core.option_names import option
 from windtunnel.core.records import SuiteRecipe
+from windtunnel.core.task import Task
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import (
     EDITIONS,
@@ -31,7 +33,7 @@ from windtunnel.sequences import (
     level_of,
     sequence_condition,
 )
-from windtunnel.suites.canvas import Canvas
+from windtunnel.suites.canvas import WHOLE, Canvas
 from windtunnel.suites.pipeline_steps import REVISIONS, is_step, overrides_of
 from windtunnel.suites.units import check_unit, image_unit_named, sequence_named
 
@@ -112,7 +114,8 @@ class Suite:
                 raise unknown_name(f"unit of suite {self.name} in {option('settings')}", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
         codec = published_codecs()[edition] if self.codec == PUBLISHED else self.codec
-        conditions = [Condition("native")]
+        # A model that sees whole images sees the same under both conditions.
+        conditions = [Condition("native")] if self.canvas != WHOLE else []
         # If only pipeline steps change on the model's own canvas, native is the clean condition.
         if self.corrupts_images or self.canvas != "native":
             conditions.append(Condition("clean", edition=edition, geometry=overrides))
@@ -206,6 +209,23 @@ class Suite:
                     f"{condition.name} has {counted(condition.frames, 'frame')}; difficulty {self.levels[0]} "
                     f"compares {least} or more. Leave it out with {option('only')}{easier}."
                 )
+
+    def for_task(self, task: Task) -> Suite:
+        """The same suite for models of a task, with that task's metrics; on whole images if it needs them."""
+        declared = {name: metric_of(name) for name in self.metrics}
+        # A user's metric that is not registered is refused later, by name.
+        own = tuple(name for name, metric in declared.items() if metric is None or metric.task == task.name)
+        suite = replace(self, metrics=own or task.metrics)
+        if not task.whole_images or self.canvas == WHOLE:
+            return suite
+        if self.natural or self.stored or self.holds_sequences:
+            raise UserError(
+                f"Suite {self.name} is for classifiers; give a suite of corruptions for a model of the task "
+                f"{task.name}, such as {option('suite', 'coco-c')}."
+            )
+        # On whole images it is another benchmark, and no published set has its files.
+        codec = "none" if self.codec == PUBLISHED else self.codec
+        return replace(suite, name=f"{self.name}-whole", canvas=WHOLE, codec=codec)
 
     def only(self, selected: Sequence[str]) -> Suite:
         """The same suite with selected units or levels, in any mix (`fog:3`, `snow`), under its own name."""

@@ -12,11 +12,12 @@ from windtunnel.core.metrics import REGISTRY, metric_named, needing
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import EDITIONS
 from windtunnel.published.natural_sets import natural_set
+from windtunnel.suites.canvas import WHOLE
 from windtunnel.suites.registry import SUFFIX, SUITES, SuiteFile, read_suite_file
 from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as
 from windtunnel.suites.units import check_unit
 
-CANVASES = ("imagenet-c", "imagenet-s", "native")
+CANVASES = ("imagenet-c", "imagenet-s", "native", WHOLE)
 _KINDS: dict[str, Any] = {
     "name": str,
     "version": int,

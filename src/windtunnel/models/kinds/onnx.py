@@ -7,6 +7,7 @@ from pathlib import Path
 from windtunnel.core.locations import location_of
 from windtunnel.models import Model, Size
 from windtunnel.models.kinds import ModelKind, has_suffix
+from windtunnel.models.preprocess import declared
 
 
 class Onnx(ModelKind):
@@ -24,9 +25,14 @@ class Onnx(ModelKind):
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
         """The network; its graph declares which sizes it takes."""
         from windtunnel.models.onnx import OnnxModel
+        from windtunnel.models.onnx_detector import DETECTION, load_detector
 
         del data_size
-        return OnnxModel(location_of(str(source)), preprocess)
+        path = location_of(str(source))
+        declaration = declared(preprocess, path)
+        if declaration.task == DETECTION:
+            return load_detector(path, declaration)
+        return OnnxModel(path, preprocess)
 
 
 onnx = Onnx()

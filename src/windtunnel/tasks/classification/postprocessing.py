@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windtunnel.core.records import ProjectionRecipe
-from windtunnel.core.samples import Sample
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.task import Postprocessor
 from windtunnel.models import Scores, finite_rows
 from windtunnel.tasks.classification.summary import TOP, Summary, summarise, summarise_best
@@ -71,9 +71,9 @@ class ClassPostprocessor(Postprocessor):
             for column in COLUMNS
         }
 
-    def columns(self, outputs: Any, samples: Sequence[Sample]) -> dict[str, NDArray[Any]]:
+    def columns(self, outputs: Any, images: Sequence[Surveyed]) -> dict[str, NDArray[Any]]:
         """The columns of finite outputs."""
-        labels = [[self.mapping.labels[label] for label in sample.labels] for sample in samples]
+        labels = [[self.mapping.labels[label] for label in image.sample.labels] for image in images]
         summary = self._summary(outputs, labels)
         return {field.name: getattr(summary, field.name) for field in fields(Summary)}
 
