@@ -164,6 +164,16 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
     parts = tuple(dict.fromkeys(part for measure in measures for part in measure.parts))
     formula = f"mean over {len(measures)} conditions of: {first.formula}"
     columns = np.hstack([measure.columns for measure in measures])
+    by_weights = [measure.of_weights for measure in measures if measure.of_weights is not None]
+    if len(by_weights) == len(measures):
+
+        def of_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray(np.mean([values(weights) for values in by_weights], axis=0), np.float64)
+
+        return Measure(
+            first.metric, name, formula, parts, columns, of_weights=of_weights, limits=first.limits,
+            groups=first.groups,
+        )  # fmt: skip
     if all(measure.combine is None for measure in measures):
         weights = np.concatenate([measure.linear_weights for measure in measures]) / len(measures)
         low, high = np.mean([measure.limits for measure in measures], axis=0)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.core.run_info import RunInfo
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
@@ -23,7 +24,8 @@ LEAST_SKILL = 0.15
 
 def implausible(run: ScoredRun) -> list[str]:
     """Warnings on implausible numbers of a run with the command to run next; empty if there are none."""
-    warnings = [_near_chance(run)]
+    # Chance is defined for classes of images, not for boxes.
+    warnings = [_near_chance(run)] if run.recipe.task == DEFAULT_TASK else []
     if run.info.model.preprocess_assumed:
         warnings.append(
             "The model's preprocessing is not declared, and the default was used. Wrong preprocessing is the "

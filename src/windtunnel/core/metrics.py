@@ -21,6 +21,7 @@ Need = Literal[
     "pipeline steps",
     "shifted images",  # of a natural set
     "frame sets",  # of videos
+    "objects",  # annotated with boxes
     "ood scores",  # of out-of-distribution and clean images
     "normaliser",  # the errors of another model: a baseline run, or published ones
     "weights",  # of the suite's corruptions

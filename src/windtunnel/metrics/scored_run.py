@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations import Location
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.data.label_spaces import class_keys
+from windtunnel.metrics.detections.matches import DetectedRun
 from windtunnel.metrics.frame_predictions import Clips
 from windtunnel.metrics.ood_detection import OodScores, ood_scores_of
 from windtunnel.metrics.parts import Part, parts_of
@@ -109,7 +112,13 @@ class ScoredRun(StoredRun):
     @cached_property
     def observed(self) -> Observed:
         """The predictions on every complete image under every condition."""
-        return Observed(self)
+        # A run of detections has the members that scores of any task use.
+        return Observed(self) if self.recipe.task == DEFAULT_TASK else cast(Observed, self.detected)
+
+    @cached_property
+    def detected(self) -> DetectedRun:
+        """The detections on every complete image under every condition."""
+        return DetectedRun(self)
 
     @cached_property
     def clips(self) -> Clips:

@@ -14,6 +14,8 @@ from windtunnel.stats.intervals import CONFIDENCE, Groups, per_group, unit_count
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 REPLICATES = 2000
+# Of scores that are computed anew for every replicate.
+WEIGHTED_REPLICATES = 200
 # Replicates are drawn in blocks of about this many numbers.
 BLOCK = 4_000_000
 
@@ -83,6 +85,18 @@ def replicated_means(
     draws = _all_draws if len(sums) * replicates <= BLOCK else _draws
     for drawn in draws(len(sums), seed, replicates):
         yield (drawn @ sums) / (drawn @ sizes)[:, None]
+
+
+def replicated_weights(
+    images: int, *, groups: Groups = None, seed: int = 0, replicates: int = WEIGHTED_REPLICATES
+) -> NDArray[np.float64]:
+    """The number of times that each image is drawn in bootstrap replicates (replicates, images).
+
+    The images of a group are drawn together.
+    """
+    units = images if groups is None else int(groups.max(initial=-1)) + 1
+    drawn = np.concatenate(list(_draws(max(units, 1), seed, replicates)))
+    return drawn if groups is None else drawn[:, groups]
 
 
 def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float64]]:

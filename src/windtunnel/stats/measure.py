@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.scores import NO_FACETS, Facets, Score
-from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
+from windtunnel.stats.bootstrap import (
+    bootstrap_interval,
+    interval_of_replicates,
+    replicated_means,
+    replicated_weights,
+)
 from windtunnel.stats.intervals import (
     CONFIDENCE,
     Groups,
@@ -35,6 +40,10 @@ Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Ends = Callable[[NDArray[Any], NDArray[np.float64], Groups], tuple[float, float]]
 
 
+# From weights of images (replicates, images) to values of a score (replicates).
+OfWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
 # From rows of images to the columns of a score over these images alone.
 Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
@@ -51,6 +60,8 @@ class Measure:
         columns: images x columns, numbers or booleans.
         weights: weight of each column, for scores that are linear in the means.
         combine: for all others: from means (..., columns) to values (...).
+        of_weights: for scores that are no function of means, such as average precision: from image weights
+            (replicates, images) to values (replicates). The columns only tell which images differ.
         limits: limits of the score and of its interval.
         groups: group number of each image; None without groups.
         remake: for columns that depend on all images together: computes them for a subset.
@@ -74,6 +85,7 @@ class Measure:
     columns: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     combine: Combine | None = None
+    of_weights: OfWeights | None = None
     limits: tuple[float, float] = (-np.inf, np.inf)
     groups: Groups = None
     remake: Remake | None = None
@@ -115,7 +127,17 @@ class Measure:
         """The same measure over some rows of its own columns."""
         groups = None if self.groups is None else self.groups[rows]
         sides = None if self.sides is None else self.sides[rows]
-        remake = self.remake
+        remake, of_weights = self.remake, self.of_weights
+        if of_weights is not None:
+            images = len(self.columns)
+            return replace(
+                self,
+                columns=self.columns[rows],
+                groups=groups,
+                sides=sides,
+                of_weights=lambda weights: of_weights(_spread(weights, rows, images)),
+                detail="",
+            )
         if remake is None:
             return replace(self, columns=self.columns[rows], groups=groups, sides=sides, detail="")
         return replace(
@@ -130,6 +152,8 @@ class Measure:
     @cached_property
     def value(self) -> float:
         """The value of the score."""
+        if self.of_weights is not None:
+            return float(self.of_weights(np.ones((1, len(self.columns))))[0])
         means = self.columns.mean(axis=0, dtype=np.float64)
         return float(self.of_means(means))
 
@@ -163,6 +187,8 @@ class Measure:
             return self.ends_of(np.concatenate(list(replicated_means(self.columns, groups=self.groups))))
         if self.interval_of is not None:
             return self.interval_of(self)
+        if self.of_weights is not None:
+            return interval_of_replicates(self.value, self.weighted_replicates, self.units)
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine, groups=self.groups)
         if self.columns.dtype != np.bool_:
@@ -183,6 +209,13 @@ class Measure:
         change = shares_of_change(self.image_values / whole, per_image, self.groups)
         tail = (1 - CONFIDENCE) / 2
         return change.end(tail) * whole, change.end(1 - tail) * whole
+
+    @cached_property
+    def weighted_replicates(self) -> NDArray[np.float64]:
+        """Bootstrap replicates of a score by weights; two scores of the same images have the same draws."""
+        if self.of_weights is None:
+            raise TypeError(f"{self.metric} is no score by weights")
+        return self.of_weights(replicated_weights(len(self.columns), groups=self.groups))
 
     def ends_of(self, replicates: NDArray[np.float64]) -> tuple[float, float]:
         """The interval of a bootstrapped score by replicates of its columns' means."""
@@ -209,6 +242,15 @@ class Measure:
             self.facets.severity,
             self.facets.codec,
         )
+
+
+def _spread(
+    weights: NDArray[np.float64], rows: NDArray[np.int64], images: int
+) -> NDArray[np.float64]:
+    """Weights of some images as weights of all; the others have none."""
+    every = np.zeros((len(weights), images))
+    np.add.at(every, (slice(None), rows), weights)
+    return every
 
 
 def exact_interval(measure: Measure) -> tuple[float, float]:

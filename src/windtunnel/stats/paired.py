@@ -65,6 +65,8 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
     Equal predictions of two models do not prove that they always agree: the standard error of a bootstrapped
     difference, and of one without variation, is at least `_least_error`.
     """
+    if old.of_weights is not None and new.of_weights is not None:
+        return _resampled(old, new)
     if old.combine is not None or new.combine is not None:
         return _bootstrapped(old, new)
     change = new.image_values - old.image_values
@@ -207,6 +209,19 @@ def _bootstrapped(old: Measure, new: Measure) -> Estimate:
     return Symmetric(new.value - old.value, error, old.units - 1, test)
 
 
+def _resampled(old: Measure, new: Measure) -> Estimate:
+    """The difference of two scores by weights, with the same weights in every replicate.
+
+    One image can change such a score by about the width of its limits divided by the number of images.
+    """
+    values = new.weighted_replicates - old.weighted_replicates
+    values = values[np.isfinite(values)]
+    width = old.limits[1] - old.limits[0]
+    least = _least_error(width if math.isfinite(width) else 1.0, len(old.columns), old.groups)
+    error = max(float(values.std()) if len(values) else 0.0, least)
+    return Symmetric(new.value - old.value, error, old.units - 1, f"paired bootstrap {_over(old.groups)}")
+
+
 def _least_error(reach: float, images: int, groups: Groups) -> float:
     """The minimum standard error of a difference that one image can change by reach/n: 2 * reach / n.
 
@@ -253,6 +268,7 @@ def _same_shares(old: Measure, new: Measure) -> bool:
 def _single_predictions(measure: Measure) -> bool:
     return (
         measure.combine is None
+        and measure.of_weights is None
         and measure.weights is None
         and measure.columns.shape[1] == 1
         and measure.columns.dtype == np.bool_

@@ -1,0 +1,1 @@
+"""Scores of detections: matches with annotated objects, and average precision of weighted images."""

@@ -1,0 +1,84 @@
+"""Average precision as measures of a run: of each condition, and of means over conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.metrics.detections.matches import THRESHOLDS, Matches
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+WORDS = "average precision at 101 recall points, mean over categories"
+
+
+def condition_precisions(
+    run: ScoredRun, metric: str, overlaps: Sequence[float], *, localisation: bool = False
+) -> list[Measure]:
+    """Average precision of every condition, mean over some of the overlap thresholds."""
+    at = [int(np.flatnonzero(np.isclose(THRESHOLDS, overlap))[0]) for overlap in overlaps]
+    text = f"IoU {overlaps[0]:.2f}" if len(at) == 1 else f"IoU {overlaps[0]:.2f} to {overlaps[-1]:.2f}"
+    words = WORDS if not localisation else "average precision at 101 recall points, whatever the categories"
+    measures = []
+    for condition in run.detected.conditions:
+        matches = run.detected.matches(condition, localisation=localisation)
+        measures.append(
+            Measure(
+                metric,
+                condition,
+                f"{words}; {text}, at most 100 detections per image",
+                (condition,),
+                matches.per_image,
+                of_weights=lambda weights, matches=matches: _mean_at(matches, weights, at),
+                limits=(0.0, 1.0),
+            )
+        )
+    return measures
+
+
+def mean_of(measures: Sequence[Measure], metric: str, formula: str) -> Measure:
+    """The mean of the same score over several conditions."""
+    parts = tuple(part for measure in measures for part in measure.parts)
+    return Measure(
+        metric,
+        "",
+        formula,
+        parts,
+        np.hstack([measure.columns for measure in measures]),
+        of_weights=lambda weights: np.mean([_values(measure, weights) for measure in measures], axis=0),
+        limits=(0.0, 1.0),
+    )
+
+
+def ratio_of(above: Measure, below: Measure, metric: str, formula: str) -> Measure:
+    """The ratio of two scores of the same images."""
+
+    def of_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _values(above, weights) / _values(below, weights)
+
+    return Measure(metric, "", formula, above.parts, above.columns, of_weights=of_weights, limits=(0.0, np.inf))
+
+
+def corrupted(run: ScoredRun, measures: Sequence[Measure]) -> list[Measure]:
+    """The measures of conditions that are corruptions."""
+    names = {condition.name for condition in run.corruptions}
+    return [measure for measure in measures if measure.condition in names]
+
+
+def clean(run: ScoredRun, measures: Sequence[Measure]) -> Measure | None:
+    """The measure of unmodified images, if the run has them."""
+    names = {condition.name for condition in run.conditions if condition.is_unmodified}
+    return next((measure for measure in measures if measure.condition in names), None)
+
+
+def _mean_at(matches: Matches, weights: NDArray[np.float64], at: Sequence[int]) -> NDArray[np.float64]:
+    return np.asarray(matches.precisions(weights)[:, list(at)].mean(axis=1), np.float64)
+
+
+def _values(measure: Measure, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    if measure.of_weights is None:
+        raise TypeError(f"{measure.metric} is no score by weights")
+    return measure.of_weights(weights)

@@ -1,0 +1,14 @@
+"""AP50 of detections."""
+
+from __future__ import annotations
+
+from windtunnel.core.metrics import metric
+from windtunnel.metrics.detections.precision import condition_precisions
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+
+@metric(direction="higher", title="AP50", needs=("objects",), task="detection")
+def ap50(run: ScoredRun, _seen: object) -> list[Measure]:
+    """Average precision of every condition at IoU .50."""
+    return condition_precisions(run, "ap50", (0.5,))
