@@ -53,7 +53,9 @@ def detections_of(
     best = []
     for boxes, scores, classes in images:
         order = np.argsort(-np.asarray(scores, np.float32), kind="stable")[:most]
-        best.append((np.reshape(boxes, (-1, 4))[order], np.asarray(scores)[order], np.asarray(classes)[order]))
+        best.append(
+            (np.reshape(boxes, (-1, 4))[order], np.asarray(scores)[order], np.asarray(classes)[order])
+        )
     return Detections(
         np.array([len(scores) for _, scores, _ in best], np.int64),
         np.concatenate([np.zeros((0, 4)), *(boxes for boxes, _, _ in best)]).astype(np.float32),

@@ -51,13 +51,13 @@ class AnnotatedDataset(Dataset):
         if other:
             notes.append(
                 f"{counted(len(other), 'image')} of another size than annotated (the first: "
-                f"{other[0].sample.id}, {other[0].width}x{other[0].height}): check that the files belong to the "
-                "annotations."
+                f"{other[0].sample.id}, {other[0].width}x{other[0].height}): check that the files belong to "
+                "the annotations."
             )
         if outside:
             notes.append(
-                f"{counted(len(outside), 'box', 'boxes')} wholly outside the image (the first in {outside[0]}): "
-                "no detection can match."
+                f"{counted(len(outside), 'box', 'boxes')} wholly outside the image (the first in "
+                f"{outside[0]}): no detection can match."
             )
         return notes
 

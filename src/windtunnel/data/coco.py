@@ -93,12 +93,14 @@ class CocoDataset(AnnotatedDataset):
         for wrong, what in ((unknown_image, "image_id"), (unknown_category, "category_id")):
             if wrong:
                 raise UserError(
-                    f"{file}: {counted(len(wrong), 'annotation')} of {len(content.annotations)} have an unknown "
-                    f"{what} (the first, id {wrong[0].id}: {getattr(wrong[0], what)!r}); correct the file."
+                    f"{file}: {counted(len(wrong), 'annotation')} of {len(content.annotations)} have an "
+                    f"unknown {what} (the first, id {wrong[0].id}: {getattr(wrong[0], what)!r}); correct the file."
                 )
         objects, notes = _objects(content.annotations, names, place)
         self.set_objects(objects, notes)
-        self._samples = sorted((self._sample(image) for image in content.images), key=lambda sample: sample.id)
+        self._samples = sorted(
+            (self._sample(image) for image in content.images), key=lambda sample: sample.id
+        )
         if not self._samples:
             raise UserError(f"{file} lists no images; give a COCO file with entries in images.")
         refuse_duplicates(self._samples, str(file))
@@ -133,7 +135,8 @@ def read_coco(file: Location) -> CocoFile:
         raise UserError(f"{file} is not a COCO annotation file: {error}.") from error
     except msgspec.DecodeError as error:
         raise UserError(
-            f"{file} is not valid JSON ({error}); write it again. JSON has no NaN, and a truncated file ends early."
+            f"{file} is not valid JSON ({error}); write it again. JSON has no NaN, and a truncated file ends "
+            "early."
         ) from error
 
 
@@ -197,6 +200,6 @@ def _refuse_twice(ids: Sequence[Id], what: str, file: Location) -> None:
     repeated = [id_ for id_, count in Counter(ids).items() if count > 1]
     if repeated:
         raise UserError(
-            f"{file} has {counted(len(repeated), f'{what} id')} twice (the first: {repeated[0]!r}); give every "
-            f"{what} its own id."
+            f"{file} has {counted(len(repeated), f'{what} id')} twice (the first: {repeated[0]!r}); give "
+            f"every {what} its own id."
         )

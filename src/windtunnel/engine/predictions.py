@@ -50,9 +50,7 @@ class ChunkPredictions:
         self._networks = {name: variant_of(model, name) if name else model for name in work.pixels.batches}
         self._images = images
         self._advance = advance
-        self._rows = ShardRows(
-            work.task, work.postprocessor, images, work.pixels.conditions, work.keep
-        )
+        self._rows = ShardRows(work.task, work.postprocessor, images, work.pixels.conditions, work.keep)
         self._failed: set[str] = set()
 
     def accept(self, event: Event) -> None:

@@ -80,7 +80,9 @@ class Geometry:
                 f"not possible; rule '{self.rule}' needs sizes of at least 1 pixel and a share of at most 1."
             )
         if self.rule == "letterbox" and self.crop_px:
-            raise UserError(f"crop_px is {self.crop_px}; rule 'letterbox' keeps the whole image: crop_px = 0.")
+            raise UserError(
+                f"crop_px is {self.crop_px}; rule 'letterbox' keeps the whole image: crop_px = 0."
+            )
         if self.rule in ("short-side", "squash") and not 0 <= self.crop_px <= self.resize_px:
             raise UserError(
                 f"crop_px is {self.crop_px} and resize_px is {self.resize_px}; the crop must fit inside."

@@ -25,8 +25,8 @@ def _overlap(box: NDArray[np.float64], other: NDArray[np.float64], crowd: bool) 
     common = width * height
     area = (box[2] - box[0]) * (box[3] - box[1])
     if crowd:
-        return common / area
-    return common / (area + (other[2] - other[0]) * (other[3] - other[1]) - common)
+        return float(common / area)
+    return float(common / (area + (other[2] - other[0]) * (other[3] - other[1]) - common))
 
 
 @jit
@@ -60,7 +60,9 @@ def match_boxes(
         overlaps = np.empty((stop - place, end - begin))
         for found in range(place, stop):
             for true in range(begin, end):
-                overlaps[found - place, true - begin] = _overlap(found_box[found], true_box[true], true_crowd[true])
+                overlaps[found - place, true - begin] = _overlap(
+                    found_box[found], true_box[true], true_crowd[true]
+                )
         for at in range(len(thresholds)):
             taken = np.zeros(end - begin, np.bool_)
             for found in range(stop - place):

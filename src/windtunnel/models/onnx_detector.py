@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +62,9 @@ class OnnxDetector(Model):
         self.classes = declaration.labels
         self.class_count = self._count(outputs)
         external = [path.with_name(path.name + suffix) for suffix in EXTERNAL_DATA]
-        flat = np.concatenate([np.asarray(value, np.float32).reshape(1, -1) for value in outputs.values()], axis=1)
+        flat = np.concatenate(
+            [np.asarray(value, np.float32).reshape(1, -1) for value in outputs.values()], axis=1
+        )
         read = hashlib.blake2b("\0".join(texts_of(settings)).encode(), digest_size=8).hexdigest()
         self.fingerprint = f"{file_digest(path, *external)}-{behaviour(flat)}-{read}"
 
@@ -88,7 +89,9 @@ class OnnxDetector(Model):
                 f"{self._path.name} computes in the types of its graph; leave {option('precision')} out."
             )
         device = CPU if wanted.device == AUTO else wanted.device
-        other = self._at(replace(wanted, device=device, batch=wanted.batch or self._fixed_batch), DYNAMIC_BATCH)
+        other = self._at(
+            replace(wanted, device=device, batch=wanted.batch or self._fixed_batch), DYNAMIC_BATCH
+        )
         if wanted.accelerated:
             other._session = open_session(self._path, placement=wanted)
         return other
@@ -106,8 +109,8 @@ class OnnxDetector(Model):
             raise
         except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise UserError(
-                f"{self._path.name} cannot be read by the head {self._head.name}: {first_line(error)} Correct "
-                f"[detector] in {self._path.name}.toml."
+                f"{self._path.name} cannot be read by the head {self._head.name}: {first_line(error)} "
+                f"Correct [detector] in {self._path.name}.toml."
             ) from error
         return outputs
 
@@ -121,8 +124,8 @@ class OnnxDetector(Model):
             )
         if count is not None and self.classes and count != len(self.classes):
             raise UserError(
-                f"{self._path.name} has {count} classes, but {len(self.classes)} labels are declared; correct "
-                "labels."
+                f"{self._path.name} has {count} classes, but {len(self.classes)} labels are declared; "
+                "correct labels."
             )
         return count or len(self.classes)
 

@@ -244,12 +244,10 @@ class Measure:
         )
 
 
-def _spread(
-    weights: NDArray[np.float64], rows: NDArray[np.int64], images: int
-) -> NDArray[np.float64]:
+def _spread(weights: NDArray[np.float64], rows: NDArray[np.int64], images: int) -> NDArray[np.float64]:
     """Weights of some images as weights of all; the others have none."""
     every = np.zeros((len(weights), images))
-    np.add.at(every, (slice(None), rows), weights)
+    np.add.at(every.T, rows, weights.T)
     return every
 
 

@@ -16,7 +16,14 @@ from windtunnel.core.labels import Projection
 from windtunnel.core.locations import Location, live_location
 from windtunnel.core.records import NaturalRecipe, Recipe
 from windtunnel.core.run_info import RunInfo
-from windtunnel.store.folder import ANNOTATIONS_FILE, GROUPS_FILE, RECIPE_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+from windtunnel.store.folder import (
+    ANNOTATIONS_FILE,
+    GROUPS_FILE,
+    RECIPE_FILE,
+    SAMPLES_FILE,
+    SHARDS_FOLDER,
+    read_run_json,
+)
 from windtunnel.store.parquet import read_parquet
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # The overlaps of COCO's AP: .50, .55 ... .95.
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 COLUMNS = ("condition", "status", "boxes", "scores", "categories")
+B = TypeVar("B", bound="Boxes")
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,16 @@ class Matches:
         weights = np.ascontiguousarray(weights, np.float64)
         key = hashlib.blake2b(weights.data, digest_size=16).digest()
         if self._last[0] != key:
-            self._last = key, average_precisions(
-                self._starts(self.found.category),
-                self.found.image,
-                self.outcome,
-                self._starts(self.true.category),
-                self.true.image,
-                weights,
+            self._last = (
+                key,
+                average_precisions(
+                    self._starts(self.found.category),
+                    self.found.image,
+                    self.outcome,
+                    self._starts(self.true.category),
+                    self.true.image,
+                    weights,
+                ),
             )
         return self._last[1]
 
@@ -97,9 +101,7 @@ class Matches:
         )
 
     def _starts(self, category: NDArray[np.int64]) -> NDArray[np.int64]:
-        count = 1 + max(
-            int(self.found.category.max(initial=-1)), int(self.true.category.max(initial=-1)), 0
-        )
+        count = 1 + max(int(self.found.category.max(initial=-1)), int(self.true.category.max(initial=-1)), 0)
         return np.searchsorted(category, np.arange(count + 1))
 
 
@@ -126,12 +128,12 @@ def match(
     return Matches(images, _taken(found, order), outcome[order], objects)
 
 
-def without_categories(boxes: Boxes) -> Boxes:
+def without_categories(boxes: B) -> B:
     """The same boxes in one category, for localisation."""
     return type(boxes)(**{**vars(boxes), "category": np.zeros_like(boxes.category)})
 
 
-def _taken(boxes: Boxes, rows: NDArray[np.int64]) -> Boxes:
+def _taken(boxes: B, rows: NDArray[np.int64]) -> B:
     return type(boxes)(**{name: values[rows] for name, values in vars(boxes).items()})
 
 
@@ -161,6 +163,10 @@ class DetectedRun:
         self.true = _true_boxes(run.annotations, self.ids.tolist())
         self.with_unlabelled = self
         self._cached: dict[tuple[str, bool], Matches] = {}
+
+    def column(self, condition: str) -> int:
+        """The column of a condition in matrices (images, conditions)."""
+        return self.conditions.index(condition)
 
     def matches(self, condition: str, *, localisation: bool = False) -> Matches:
         """The matches of a condition; with `localisation`, whatever the categories."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ def condition_precisions(
                 f"{words}; {text}, at most 100 detections per image",
                 (condition,),
                 matches.per_image,
-                of_weights=lambda weights, matches=matches: _mean_at(matches, weights, at),
+                of_weights=partial(_mean_at, matches, at),
                 limits=(0.0, 1.0),
             )
         )
@@ -59,7 +60,9 @@ def ratio_of(above: Measure, below: Measure, metric: str, formula: str) -> Measu
         with np.errstate(divide="ignore", invalid="ignore"):
             return _values(above, weights) / _values(below, weights)
 
-    return Measure(metric, "", formula, above.parts, above.columns, of_weights=of_weights, limits=(0.0, np.inf))
+    return Measure(
+        metric, "", formula, above.parts, above.columns, of_weights=of_weights, limits=(0.0, np.inf)
+    )
 
 
 def corrupted(run: ScoredRun, measures: Sequence[Measure]) -> list[Measure]:
@@ -74,7 +77,7 @@ def clean(run: ScoredRun, measures: Sequence[Measure]) -> Measure | None:
     return next((measure for measure in measures if measure.condition in names), None)
 
 
-def _mean_at(matches: Matches, weights: NDArray[np.float64], at: Sequence[int]) -> NDArray[np.float64]:
+def _mean_at(matches: Matches, at: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(matches.precisions(weights)[:, list(at)].mean(axis=1), np.float64)
 
 

@@ -54,8 +54,8 @@ class HeadSettings:
                 raise UserError(f"[detector] {name} is {value:g}; give a number from 0 to 1.")
         if not 1 <= self.most_detections <= MOST_DETECTIONS:
             raise UserError(
-                f"[detector] most_detections is {self.most_detections}; give 1 to {MOST_DETECTIONS}, which is "
-                "what the COCO evaluation counts."
+                f"[detector] most_detections is {self.most_detections}; give 1 to {MOST_DETECTIONS}, as many "
+                "as the COCO evaluation counts."
             )
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.models.heads import Candidates, DetectionHead, HeadSettings, best_classes, only_output, sigmoid
+from windtunnel.models.heads import (
+    Candidates,
+    DetectionHead,
+    HeadSettings,
+    best_classes,
+    only_output,
+    sigmoid,
+)
 
 # The powers of objectness and class score in the score of a box.
 OBJECTNESS_POWER, CLASS_POWER = 0.6, 0.4
@@ -43,7 +50,13 @@ class FastestDet(DetectionHead):
             centre_y = (y + np.tanh(cells[2])) * height / rows
             half_width, half_height = sigmoid(cells[3]) * width / 2, sigmoid(cells[4]) * height / 2
             boxes = np.stack(
-                [centre_x - half_width, centre_y - half_height, centre_x + half_width, centre_y + half_height], 1
+                [
+                    centre_x - half_width,
+                    centre_y - half_height,
+                    centre_x + half_width,
+                    centre_y + half_height,
+                ],
+                1,
             )
             scores, classes = best_classes(cells[BOX_CHANNELS:].T)
             scores = np.abs(cells[0]) ** OBJECTNESS_POWER * np.abs(scores) ** CLASS_POWER

@@ -57,7 +57,9 @@ class NanoDet(DetectionHead):
         return int(values.shape[2]) - SIDES * settings.bins
 
 
-def _points(size: tuple[int, int], strides: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _points(
+    size: tuple[int, int], strides: tuple[int, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The point and the stride of every cell, stride after stride and row after row."""
     points, each = [], []
     for stride in strides:

@@ -90,7 +90,9 @@ class DetectionPostprocessor(Postprocessor):
         """The columns as lists; rows without a prediction have nulls."""
         del samples
         missing = status != "ok"
-        counts = np.array([0 if lost else len(values) for values, lost in zip(columns["scores"], missing, strict=True)])
+        counts = np.array(
+            [0 if lost else len(values) for values, lost in zip(columns["scores"], missing, strict=True)]
+        )
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         mask = pa.array(missing)
         kept = {
