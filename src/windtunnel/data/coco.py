@@ -94,7 +94,8 @@ class CocoDataset(AnnotatedDataset):
             if wrong:
                 raise UserError(
                     f"{file}: {counted(len(wrong), 'annotation')} of {len(content.annotations)} have an "
-                    f"unknown {what} (the first, id {wrong[0].id}: {getattr(wrong[0], what)!r}); correct the file."
+                    f"unknown {what} (the first, id {wrong[0].id}: {getattr(wrong[0], what)!r}); correct "
+                    "the file."
                 )
         objects, notes = _objects(content.annotations, names, place)
         self.set_objects(objects, notes)

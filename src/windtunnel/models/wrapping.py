@@ -16,7 +16,7 @@ from windtunnel.core.calls import Call, call_text, parse_call, split_chain, spli
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import Placement
-from windtunnel.core.records import WrapperRecord, wrapped_fingerprint
+from windtunnel.core.records import DEFAULT_TASK, WrapperRecord, wrapped_fingerprint
 from windtunnel.core.wording import counted
 from windtunnel.models import CONTRADICTED, Model, Scores, finite_rows, probe_images, probe_outputs
 from windtunnel.models.preprocess import Preprocess
@@ -42,6 +42,8 @@ class WrappedModel(Model):
         self._base = base
         self._wrapper = call.plugin
         self._refuse_pointless()
+        self._refuse_other_task()
+        self.task = DEFAULT_TASK if call.plugin.reads_detections else base.task
         self._settings, fitted = call.plugin.resolved(call.settings, base)
         record = WrapperRecord(
             call.plugin.name, dict(self._settings), call.plugin.assets(), call.plugin.revision
@@ -57,6 +59,12 @@ class WrappedModel(Model):
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images: adjusted, or averaged over views."""
         _check_images(batch)
+        if self._wrapper.reads_detections:
+            found: Any = self._base.predict(batch)
+            return self._wrapper.scores_of(found, self.class_count, self._settings)
+        if self.task != DEFAULT_TASK:  # what a detector returns stays as it is
+            (view,) = self._views(batch, self._view_count)
+            return self._base.predict(view)
         if not len(batch):
             return np.zeros((0, self.class_count), np.float32)
         total = reduce(np.add, self._view_scores(batch))
@@ -109,6 +117,18 @@ class WrappedModel(Model):
         if inner in self._wrapper.pointless_around:
             raise UserError(
                 f"{self._wrapper.name}|{inner} changes nothing that one of them does not; leave one out."
+            )
+
+    def _refuse_other_task(self) -> None:
+        """Refuse to classify by a classifier, and to change the scores of a detector."""
+        wrapper, base = self._wrapper, self._base
+        detects = base.task != DEFAULT_TASK
+        if wrapper.reads_detections and not detects:
+            raise UserError(f"{wrapper.name} makes a classifier of a detector; {base.name} is no detector.")
+        if detects and not (wrapper.reads_detections or wrapper.changes_images):
+            raise UserError(
+                f"{wrapper.name} changes scores of classes, and {base.name} is a detector; write "
+                f"{wrapper.name}|classify|MODEL to classify images by its most confident boxes."
             )
 
     def _trial(self) -> int:
@@ -196,7 +216,7 @@ class WrappedModel(Model):
 # The attributes that a wrapped model has itself; the others are the base model's.
 OWN = (
     "name", "fingerprint", "outputs", "outputs_from", "wrappers", "declared_wrappers", "passes",
-    "fitted_images", "fitting_batch",
+    "fitted_images", "fitting_batch", "task",
 )  # fmt: skip
 for _name in Model.__annotations__:
     if _name not in OWN:

@@ -88,6 +88,7 @@ class DetectionHead(Plugin):
 
     def class_count(self, outputs: Mapping[str, NDArray[Any]], settings: HeadSettings) -> int | None:
         """The number of classes by the shapes of the outputs; None if they do not tell."""
+        del outputs, settings
         return None
 
 

@@ -17,6 +17,7 @@ from windtunnel.core.registry import Registry
 from windtunnel.models.fitted_images import FittedImages
 
 if TYPE_CHECKING:
+    from windtunnel.core.detections import Detections
     from windtunnel.models import Model, Outputs, Scores
 
 __all__ = ["REGISTRY", "FittedImages", "Images", "Parameter", "Settings", "Wrapper"]
@@ -30,12 +31,14 @@ class Wrapper(CalledPlugin):
     Attributes:
         changes_images: whether the model predicts changed images instead of the given ones; such a wrapper
             is labelled `test time only`, because papers fine-tune models on the changed images.
+        reads_detections: whether it makes a classifier of a detector, by `scores_of`.
         pointless_around: wrappers that this one adds nothing to, if it is directly around them.
         revision: raised when its results change; part of the recipe and the fingerprint.
         golden: digest of its views of the golden images, which detects any change; "" for none.
     """
 
     changes_images: bool = False
+    reads_detections: bool = False
     pointless_around: tuple[str, ...] = ()
     revision: int = 1
     golden: str = ""
@@ -44,7 +47,7 @@ class Wrapper(CalledPlugin):
         own = type(self)
         missing = (
             ["views(images, settings) or adjusted(scores, outputs, settings)"]
-            if own.views is Wrapper.views and own.adjusted is Wrapper.adjusted
+            if own.views is Wrapper.views and own.adjusted is Wrapper.adjusted and not own.reads_detections
             else []
         )
         self.refuse_incomplete(("name", "help", "source"), missing)
@@ -66,6 +69,10 @@ class Wrapper(CalledPlugin):
         """
         del outputs, settings
         return scores
+
+    def scores_of(self, detections: Detections, classes: int, settings: Settings) -> Scores:
+        """Scores of all classes (n, classes), given the detections of a batch; NaN for no prediction."""
+        raise NotImplementedError
 
     def resolved(self, settings: Settings, model: Model) -> tuple[Settings, FittedImages]:
         """The settings for a model, with the content of files, and the images that they were fitted on.
