@@ -8,6 +8,9 @@ from windtunnel.core.detections import Detections
 from windtunnel.models import Scores
 from windtunnel.models.wrappers import Settings, Wrapper
 
+# The score of a class without a box; logarithms need a positive number.
+LEAST_SCORE = 1e-6
+
 
 class Classify(Wrapper):
     """The most confident box decides the class of the image."""
@@ -18,13 +21,16 @@ class Classify(Wrapper):
     reads_detections = True
 
     def scores_of(self, detections: Detections, classes: int, settings: Settings) -> Scores:
-        """The best box score of every class, 0 for a class without a box; NaN for an image without boxes."""
+        """The logarithm of the best box score of every class; NaN for an image without boxes.
+
+        Softmax then gives the scores of boxes as shares of their sum. A class without a box has LEAST_SCORE.
+        """
         del settings
-        scores = np.zeros((len(detections), classes), np.float32)
+        scores = np.full((len(detections), classes), LEAST_SCORE, np.float32)
         image = np.repeat(np.arange(len(detections)), detections.counts)
         np.maximum.at(scores, (image, detections.classes), detections.scores)
         scores[detections.counts == 0] = np.nan
-        return scores
+        return np.log(scores)
 
 
 classify = Classify()
