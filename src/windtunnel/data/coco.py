@@ -18,6 +18,8 @@ from windtunnel.data import nfc, read_file, refuse_duplicates
 from windtunnel.data.annotated import AnnotatedDataset, BoxFaults, Coordinate
 
 Id = int | str
+# How files write that an object has no mask.
+NO_MASK = (b"null", b"[]")
 
 
 class CocoImage(msgspec.Struct):
@@ -174,7 +176,7 @@ def _objects(
                 area,
                 bool(thing.iscrowd),
                 str(thing.id),
-                thing.segmentation,
+                None if bytes(thing.segmentation) in NO_MASK else thing.segmentation,
             )
         )
     return {id_: tuple(things) for id_, things in objects.items()}, faults.notes
