@@ -19,9 +19,11 @@ from scipy import stats
 
 import windtunnel
 from tests.forked_commands import forked_command
+from windtunnel import api
 from windtunnel.core.registry import import_file
 from windtunnel.options import ExperimentOptions
 from windtunnel.studies.model_predictions import read_predictions
+from windtunnel.suites.suite_files import load_suite
 
 NETWORK = """
 import torch
@@ -314,14 +316,14 @@ grid = { clip = [2, 4] }
     assert choice["suite"] == "imagenet-c-extra-part@1"
     assert choice["errors"][choice["best"]] == min(choice["errors"].values())
     # No reported score contains an image that the variant is chosen on.
-    planned = windtunnel.api.prepare_experiment(folder / "grid.toml", folder / "grid", ExperimentOptions())
+    planned = api.prepare_experiment(folder / "grid.toml", folder / "grid", ExperimentOptions())
     chosen_on = planned.experiment.chosen_on
     assert (content["images"], choice["images"]) == ((~chosen_on).sum(), chosen_on.sum()) == (45, 15)
     stored = read_predictions(folder / "grid" / "predictions" / "standard-seed0.json")
     assert stored is not None
     clean = content["variants"][0]["scores"][0]
     assert clean["error"] == pytest.approx(1 - stored.unpacked("clean")[~chosen_on].mean())
-    extra = [name for name in stored.correct if name.split(":")[0] in windtunnel.load_suite(
+    extra = [name for name in stored.correct if name.split(":")[0] in load_suite(
         "imagenet-c-extra").corruptions]  # fmt: skip
     accuracies = [stored.unpacked(name)[chosen_on].mean() for name in extra]
     assert choice["errors"]["standard"] == pytest.approx(1 - np.mean(accuracies))
