@@ -249,9 +249,13 @@ def test_a_finished_experiment_keeps_its_times_and_takes_more_seeds(finished: Pa
     again = folder / "again"
     shutil.copytree(finished, again)
     costs = (again / "costs.json").read_bytes()
+    (again / "results.json").write_text("{")
+    refused = forked_command("report", "again", cwd=folder)
+    assert refused.returncode == 2 and "repeat the command" in refused.stderr
     done = forked_command("experiment", "experiment.toml", "--out", "again", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (again / "costs.json").read_bytes() == costs
+    assert (again / "results.json").read_bytes() == (finished / "results.json").read_bytes()
     spent = json.loads(done.stdout)["costs"]["variants"]
     assert spent["flipped"]["passes"] == 2 and spent["standard"]["latency_ratio"] == 1.0
     assert spent["noise"]["train_seconds"] > 0 and "train_seconds" not in spent["flipped"]
@@ -472,5 +476,5 @@ def test_python_gives_the_same_results(finished: Path, folder: Path, monkeypatch
     found = windtunnel.experiment(
         "experiment.toml", "done", progress=lambda done, total, failed=0: counted.append(done)
     )
-    assert json.loads(json.dumps({"schema": 1, **found.to_json()})) == results(finished)
+    assert json.loads(json.dumps({"schema": 2, **found.to_json()})) == results(finished)
     assert sum(counted) == 14
