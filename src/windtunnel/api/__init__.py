@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
     from windtunnel.analysis.doctor_trials import Gain as Gain
     from windtunnel.analysis.effective_robustness import EffectiveRobustness as EffectiveRobustness
-    from windtunnel.analysis.experiments import ExperimentResults as ExperimentResults
+    from windtunnel.analysis.experiment_results import ExperimentResults as ExperimentResults
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
@@ -169,7 +169,7 @@ _NAMES = {
     "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
     "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
     "windtunnel.analysis.effective_robustness": ("EffectiveRobustness",),
-    "windtunnel.analysis.experiments": ("ExperimentResults",),
+    "windtunnel.analysis.experiment_results": ("ExperimentResults",),
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),

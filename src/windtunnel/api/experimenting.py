@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windtunnel.analysis.experiments import ExperimentResults
+from windtunnel.analysis.experiment_results import ExperimentResults
 from windtunnel.core.locations import Location
 from windtunnel.core.progress import Progress, silent
 from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.analysis.experiments import CLEAN, HELPS, HURTS, ExperimentResults, VariantResult
+from windtunnel.analysis.experiment_results import CLEAN, HELPS, HURTS, ExperimentResults, VariantResult
 from windtunnel.core.calls import written_value
 from windtunnel.report.figures import COLOURS, DASHES, change_markers
 from windtunnel.report.training import learning_curves

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from windtunnel.analysis.experiments import ExperimentResults
+from windtunnel.analysis.experiment_results import ExperimentResults
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import Record, RecordError, read_record

@@ -59,13 +59,6 @@ class Variant:
         """The corruptions that its models have seen in training, as models declare them."""
         return tuple(dict.fromkeys((*self.augmentation.corruptions, *self.remedies.trained_on())))
 
-    def shares_order_with(self, other: Variant) -> bool:
-        """Whether trainings of one seed see the images in the same order."""
-        return (self.settings.batch, self.augmentation.copies) == (
-            other.settings.batch,
-            other.augmentation.copies,
-        )
-
 
 def read_variants(tables: Mapping[str, Any], settings: Settings, where: str) -> tuple[Variant, ...]:
     """The variants of a file, in its order; a grid gives one of each combination.
