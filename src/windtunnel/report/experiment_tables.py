@@ -8,6 +8,8 @@ from typing import Any
 from windtunnel.analysis.experiment_results import (
     HELPS,
     HURTS,
+    MEAN,
+    UNCLEAR,
     ExperimentResults,
     ScoreResult,
     VariantResult,
@@ -133,10 +135,20 @@ def verdict_lines(results: ExperimentResults) -> list[tuple[str, str]]:
             for verdict in (HELPS, HURTS)
             if (scores := [score for score in judged if _verdict(score) == verdict])
         ]
-        lines.append(
-            (name, "; ".join(parts) or ("no clear difference" if judged else "not judged: one seed"))
-        )
+        unclear = UNCLEAR if judged else "not judged: one seed"
+        lines.append((name, "; ".join(parts) or unclear + _mean_intervals(results, variant)))
     return lines
+
+
+def _mean_intervals(results: ExperimentResults, variant: VariantResult) -> str:
+    """What the differences of the means may be, in brackets: "not clear" is not "none"."""
+    texts = [
+        f"{score_title(results, score.suite, score.score)} {100 * score.difference.low:+.1f} to "
+        f"{100 * score.difference.high:+.1f} points"
+        for score in variant.scores
+        if score.score == MEAN and score.difference
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _verdict(score: ScoreResult) -> str:
