@@ -238,6 +238,8 @@ def _changes_text(comparison: Comparison, flips: Flips, name: str, has_clips: bo
 def _model_facts(comparison: Comparison, index: int) -> str:
     column = comparison.columns[index]
     facts = [column.family, f"{column.parameters:,} parameters" if column.parameters else "", *column.tags]
+    if column.trained_with:
+        facts.append(f"trained with {', '.join(column.trained_with)}")
     if column.rank is not None:
         facts.append(f"rank {column.rank.rank} [{column.rank.low}, {column.rank.high}]")
     shown = ", ".join(filter(None, facts))
