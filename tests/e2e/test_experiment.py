@@ -19,9 +19,11 @@ from scipy import stats
 
 import windtunnel
 from tests.forked_commands import forked_command
+from windtunnel import api
 from windtunnel.core.registry import import_file
 from windtunnel.options import ExperimentOptions
 from windtunnel.studies.model_predictions import read_predictions
+from windtunnel.suites.suite_files import load_suite
 
 NETWORK = """
 import torch
@@ -247,9 +249,13 @@ def test_a_finished_experiment_keeps_its_times_and_takes_more_seeds(finished: Pa
     again = folder / "again"
     shutil.copytree(finished, again)
     costs = (again / "costs.json").read_bytes()
+    (again / "results.json").write_text("{")
+    refused = forked_command("report", "again", cwd=folder)
+    assert refused.returncode == 2 and "repeat the command" in refused.stderr
     done = forked_command("experiment", "experiment.toml", "--out", "again", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (again / "costs.json").read_bytes() == costs
+    assert (again / "results.json").read_bytes() == (finished / "results.json").read_bytes()
     spent = json.loads(done.stdout)["costs"]["variants"]
     assert spent["flipped"]["passes"] == 2 and spent["standard"]["latency_ratio"] == 1.0
     assert spent["noise"]["train_seconds"] > 0 and "train_seconds" not in spent["flipped"]
@@ -314,14 +320,14 @@ grid = { clip = [2, 4] }
     assert choice["suite"] == "imagenet-c-extra-part@1"
     assert choice["errors"][choice["best"]] == min(choice["errors"].values())
     # No reported score contains an image that the variant is chosen on.
-    planned = windtunnel.api.prepare_experiment(folder / "grid.toml", folder / "grid", ExperimentOptions())
+    planned = api.prepare_experiment(folder / "grid.toml", folder / "grid", ExperimentOptions())
     chosen_on = planned.experiment.chosen_on
     assert (content["images"], choice["images"]) == ((~chosen_on).sum(), chosen_on.sum()) == (45, 15)
     stored = read_predictions(folder / "grid" / "predictions" / "standard-seed0.json")
     assert stored is not None
     clean = content["variants"][0]["scores"][0]
     assert clean["error"] == pytest.approx(1 - stored.unpacked("clean")[~chosen_on].mean())
-    extra = [name for name in stored.correct if name.split(":")[0] in windtunnel.load_suite(
+    extra = [name for name in stored.correct if name.split(":")[0] in load_suite(
         "imagenet-c-extra").corruptions]  # fmt: skip
     accuracies = [stored.unpacked(name)[chosen_on].mean() for name in extra]
     assert choice["errors"]["standard"] == pytest.approx(1 - np.mean(accuracies))
@@ -474,5 +480,5 @@ def test_python_gives_the_same_results(finished: Path, folder: Path, monkeypatch
     found = windtunnel.experiment(
         "experiment.toml", "done", progress=lambda done, total, failed=0: counted.append(done)
     )
-    assert json.loads(json.dumps({"schema": 1, **found.to_json()})) == results(finished)
+    assert json.loads(json.dumps({"schema": 2, **found.to_json()})) == results(finished)
     assert sum(counted) == 14

@@ -67,7 +67,7 @@ class Tested:
     @property
     def seeds(self) -> int:
         """The number of its trainings."""
-        return next(iter(self.correct.values())).shape[0]
+        return len(next(iter(self.correct.values())))
 
 
 def experiment_results(

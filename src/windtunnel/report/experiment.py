@@ -50,6 +50,7 @@ def render_experiment(
         figures,
         name=results.name,
         facts=facts_line(results),
+        seeds=results.seeds,
         baseline=results.baseline,
         notes=results.notes,
         verdicts=verdict_lines(results),

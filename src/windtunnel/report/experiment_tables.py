@@ -112,10 +112,14 @@ def legend(results: ExperimentResults) -> str:
     """What the cells and marks of the main table mean."""
     seen = any(score.seen for variant in results.variants for score in variant.scores)
     also = f" {SEEN}: trained on corruptions of this score." if seen else ""
+    clear = (
+        f" *: a clear difference (Holm's procedure over {counted(results.comparisons, 'comparison')}, 5 %)."
+        if results.comparisons
+        else ""
+    )
     return (
-        f"Top-1 error in %, in brackets the difference to {results.baseline} in points; lower is better. "
-        f"*: a clear difference (Holm's procedure over {counted(results.comparisons, 'comparison')}, 5 %)."
-        f"{also}"
+        f"Top-1 error in %, in brackets the difference to {results.baseline} in points; lower is better."
+        f"{clear}{also}"
     )
 
 

@@ -25,10 +25,9 @@ from windtunnel.studies.experiment_costs import missing_latency, train_seconds, 
 from windtunnel.studies.experiment_file import ExperimentFile
 from windtunnel.studies.experiment_records import (
     EXPERIMENT,
-    RESULTS_FILE,
     ExperimentRecipe,
+    finished_seeds,
     read_costs,
-    read_results,
     write_costs,
     write_results,
 )
@@ -172,13 +171,12 @@ class Experiment:
         folder = RecipeFolder(self.folder, EXPERIMENT)
         folder.check_free()
         folder.refuse_other_recipe(self.recipe)
-        if (self.folder / RESULTS_FILE).is_file():
-            finished = read_results(self.folder).seeds
-            if finished > self.content.seeds:
-                raise UserError(
-                    f"seeds is {self.content.seeds}, but {self.folder} is finished with "
-                    f"{counted(finished, 'seed')}; give seeds = {finished} or more, or another folder."
-                )
+        finished = finished_seeds(self.folder)
+        if finished > self.content.seeds:
+            raise UserError(
+                f"seeds is {self.content.seeds}, but {self.folder} is finished with "
+                f"{counted(finished, 'seed')}; give seeds = {finished} or more, or another folder."
+            )
 
     def _finish(
         self,

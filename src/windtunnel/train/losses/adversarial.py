@@ -71,8 +71,8 @@ class Adversarial(AttackingLoss):
     help = "Train on attacked images only: one step from a random start (fast), or several (PGD)."
     source = (
         "several steps: Madry et al. 2018; one step from a random start: Wong et al. 2020, whose epsilon for "
-        "ImageNet is 2/255 or 4/255, and 8/255 for CIFAR-10. They attack in training mode; windtunnel "
-        "attacks in evaluation mode, which is weaker on the loss that is minimised"
+        "ImageNet is 2/255 or 4/255, and 8/255 for CIFAR-10. Their code attacks in training mode; "
+        "windtunnel attacks in evaluation mode, which can be weaker on the loss that is minimised"
     )
     parameters = attack_parameters(EPSILON, steps=1, step_size=0.0)
 
