@@ -150,6 +150,8 @@ def test_a_killed_training_continues_with_the_same_weights(digits: Path, tmp_pat
         ({"loss": "logit_pairing(norm=l2, steps=2)"}, "the default epsilon is for linf"),
         ({"loss": "logit_pairing(step_size=2)"}, "2 of 255 grey levels is step_size=2/255"),
         ({"loss": "cross_entropy(smoothing=1)"}, "smoothing is '1'; give a number from 0 to 0.99"),
+        ({"images": ("mixup",)}, "images has mixup, which is a batch step; give it as batch"),
+        ({"images": ("fog:3",)}, "which is a corruption; give it as a corruption of Augmentation"),
         ({"loss": "adversarial(eps=8/255)"}, "Did you mean epsilon?"),
         ({"loss": "adversarial(epsilon=0)"}, "adversarial: epsilon is '0'; give a number from 1e-06"),
         ({"loss": "adversarial(steps=0)"}, "steps is '0'; give a whole number from 1"),

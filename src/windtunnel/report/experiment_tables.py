@@ -172,6 +172,8 @@ def choice_text(results: ExperimentResults) -> str:
     near = (
         f"not clearly better than {listed(choice.near)}" if choice.near else "clearly better than all others"
     )
+    if len(choice.near) == len(choice.errors) - 1:
+        near = "not clearly better than any other variant"
     if len(choice.errors) == 1:
         near = "no other variant finished"
     left_out = (
