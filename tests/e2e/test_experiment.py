@@ -341,7 +341,8 @@ grid = { clip = [2, 4] }
     assert any(note.startswith(longer) for note in content["notes"])
     page = forked_command("report", "grid", cwd=folder)
     assert page.returncode == 0, page.stderr
-    assert "adversarial by parameter" in (folder / "grid" / "report.html").read_text()
+    html = (folder / "grid" / "report.html").read_text()
+    assert "adversarial by parameter" in html and "ean accuracy under smoke-part@1" in html
 
 
 def test_training_continues_from_given_weights_on_several_sets(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.analysis.experiment_results import CLEAN, HELPS, HURTS, ExperimentResults, VariantResult
+from windtunnel.analysis.experiment_results import CLEAN, HELPS, HURTS, MEAN, ExperimentResults, VariantResult
 from windtunnel.core.calls import number_of, written_value
 from windtunnel.report.figures import COLOURS, DASHES, change_markers
 from windtunnel.report.training import learning_curves
@@ -35,7 +35,7 @@ def difference_figure(results: ExperimentResults, suite: str, score: str) -> dic
 
 
 def grid_figures(results: ExperimentResults) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """By group of a grid, its curves with their titles: clean accuracy, and the spread over each suite."""
+    """By group of a grid, its curves with titles: clean accuracy, mean accuracy and spread of each suite."""
     groups: dict[str, list[VariantResult]] = {}
     for variant in results.variants:
         if variant.facts.parameters and not variant.failed:
@@ -49,6 +49,9 @@ def grid_figures(results: ExperimentResults) -> dict[str, list[tuple[str, dict[s
         title = "clean accuracy, %"
         curves = [(title, _grid_curve(variants, baseline, name, title, clean_accuracies))]
         for suite in results.suites:
+            means = partial(mean_accuracies, suite.name)
+            title = f"mean accuracy under {suite.name}, %"
+            curves.append((title, _grid_curve(variants, baseline, name, "mean accuracy, %", means)))
             figure = _grid_curve(variants, baseline, name, "spread, points", partial(spreads, suite.name))
             curves.append((f"spread over the conditions of {suite.name}, points", figure))
         found[group] = curves
@@ -59,6 +62,12 @@ def clean_accuracies(variant: VariantResult) -> list[float]:
     """The clean accuracy of each training, in per cent."""
     clean = next((score for score in variant.scores if score.score == CLEAN), None)
     return [100 * (1 - error) for error in clean.by_seed] if clean else []
+
+
+def mean_accuracies(suite: str, variant: VariantResult) -> list[float]:
+    """The mean accuracy over a suite's corrupted conditions of each training, in per cent."""
+    mean = variant.score(suite, MEAN)
+    return [100 * (1 - error) for error in mean.by_seed] if mean else []
 
 
 def spreads(suite: str, variant: VariantResult) -> list[float]:
