@@ -53,7 +53,9 @@ def test_a_method_with_a_much_larger_variance_uses_its_own() -> None:
     pooled = seed_variance(errors[:-1].mean(axis=2), paired=True)
     calm, wild = (seed_difference(errors[row], errors[0], pooled) for row in (1, -1))
     assert not calm.own_variance and wild.own_variance
-    assert wild.high - wild.low > 4 and calm.high - calm.low < 0.1
+    # The means are -1, 0 and 1 against 0: s2 is 1/2, of 2 degrees of freedom, to which 4 are added.
+    assert wild.high - wild.low == pytest.approx(2 * stats.t.ppf(0.975, 6) * np.sqrt(2 * 0.5 / 3), rel=0.05)
+    assert calm.high - calm.low < 0.1
 
 
 def test_two_methods_with_two_seeds_are_not_found_to_differ_by_chance() -> None:
