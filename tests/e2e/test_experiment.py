@@ -297,10 +297,10 @@ def test_a_grid_is_chosen_on_another_suite_and_drawn(folder: Path) -> None:
 loss = "adversarial(epsilon={epsilon}, steps=1)"
 settings = { batch = 25, epochs = 2 }
 ema = 0.5
-grid = { epsilon = [0.01, 0.1] }
+grid = { epsilon = [0.01, "26/255"] }
 
 [variants.sharp]
-from = "adversarial(epsilon=0.1)"
+from = "adversarial(epsilon=26/255)"
 wrappers = ["clahe(clip={clip})"]
 grid = { clip = [2, 4] }
 """
@@ -309,7 +309,7 @@ grid = { clip = [2, 4] }
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     names = [one["facts"]["name"] for one in content["variants"]]
-    assert names == ["standard", "adversarial(epsilon=0.01)", "adversarial(epsilon=0.1)", "sharp(clip=2)",
+    assert names == ["standard", "adversarial(epsilon=0.01)", "adversarial(epsilon=26/255)", "sharp(clip=2)",
                      "sharp(clip=4)"]  # fmt: skip
     facts = content["variants"][1]["facts"]
     assert facts["parameters"] == {"epsilon": 0.01}
@@ -337,11 +337,12 @@ grid = { clip = [2, 4] }
     # One seed says nothing about other trainings.
     assert content.get("comparisons", 0) == 0
     assert any(note.startswith("One seed") for note in content["notes"])
-    longer = "adversarial(epsilon=0.1) uses each training image 2 times, and standard 1 times"
+    longer = "adversarial(epsilon=26/255) uses each training image 2 times, and standard 1 times"
     assert any(note.startswith(longer) for note in content["notes"])
     page = forked_command("report", "grid", cwd=folder)
     assert page.returncode == 0, page.stderr
-    assert "adversarial by parameter" in (folder / "grid" / "report.html").read_text()
+    html = (folder / "grid" / "report.html").read_text()
+    assert "adversarial by parameter" in html and "ean accuracy under smoke-part@1" in html
 
 
 def test_training_continues_from_given_weights_on_several_sets(folder: Path) -> None:
@@ -406,12 +407,15 @@ loss = "cross_entropy(smoothing=0.1)"
         ('suites = ["smoke"]', 'suites = ["imagenet-p"]', "suites of corruptions"),
         ('suites = ["smoke"]', 'suites = ["systematic"]', "suites of corruptions"),
         ("severities = [3]", "severities = [9]", "severities is [9]"),
+        ("severities = [3]", "severities = []", "severities is []"),
+        ("seeds = 2", "subset = 0", "subset is 0"),
         ("seeds = 2", 'select_on = "imagenet-c"', "which is a test suite"),
         ("seeds = 2", 'select_on = "imagenet-c-extra"\nsubset = 7', "select_on needs 8 or more"),
         ("seeds = 2", 'select_on = "own-extra.toml"', "shares gaussian_noise with the reported suite"),
         ('baseline = "standard"', 'baseline = "standart"', "Did you mean standard?"),
         ('network = "tiny.py:tiny"', 'network = "smal"', "Did you mean small?"),
         ('network = "tiny.py:tiny"', 'network = "tiny.py:tiny"\nweights = "plain.toml"', "are no weights of"),
+        ('network = "tiny.py:tiny"', 'network = "tiny.py:tiny"\nweights = "no.pt"', "There is no file"),
         ('preprocess = "plain.toml"', 'preprocess = "cifr"', "Did you mean cifar?"),
         ("digits.npz#test", "digits.npz#train", "100 of 100 test images"),
         ("digits.npz#test", "missing.npz", "missing.npz"),
@@ -421,6 +425,7 @@ loss = "cross_entropy(smoothing=0.1)"
         ("gaussian_noise(sigma=0.3)", "gaussian_noise(sigma={s})", "which the grid does not have"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "advers"', "Unknown loss 'advers'"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "adversarial(epsilon=-1)"', "epsilon is '-1'"),
+        ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "adversarial(epsilon=8)"', "is epsilon=8/255"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "jensen_shannon"', "no random step"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'batch = "moex(layer=none)"', "Variant noise: "),
         (

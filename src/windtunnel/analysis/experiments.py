@@ -278,10 +278,14 @@ def _notes(
                 f"{base.exposures} times: a part of the difference may come from longer or shorter training."
             )
     scored = tuple(dict.fromkeys(unit for suite in suites for unit in suite.units.values()))
+    by_seen: dict[tuple[str, ...], list[str]] = {}
     for variant in trained:
-        seen = seen_in_training(variant.facts.trained_on, scored)
-        if seen and not variant.failed:
+        if not variant.failed:
+            by_seen.setdefault(seen_in_training(variant.facts.trained_on, scored), []).append(variant.name)
+    for seen, names in by_seen.items():
+        if seen:
+            was, its = ("were", "their") if len(names) > 1 else ("was", "its")
             yield (
-                f"{variant.name} was trained on {listed(seen)}: its scores under these corruptions are no "
-                "evidence of robustness to others."
+                f"{listed(names)} {was} trained on {listed(seen)}: {its} scores under these corruptions are "
+                "no evidence of robustness to others."
             )

@@ -112,6 +112,8 @@ def _near_chance(run: ScoredRun) -> str:
     name = "clean" if run.natural else condition
     judged = "predictions" if has_output.all() else "predictions on images whose class has an output"
     cause = "Preprocessing, channel order or label order is probably wrong"
+    if names := ", ".join(record.name for record in run.recipe.model.wrappers):
+        cause = f"Try it without {names}. If it is still so, preprocessing or label order is probably wrong"
     return (
         f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "
         f"{count:,} {judged} are correct, {source} {by_chance.sum():,.1f} on average, and the model's "

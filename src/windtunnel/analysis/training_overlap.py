@@ -57,9 +57,11 @@ def training_notes(run: ScoredRun) -> list[str]:
     for family in dict.fromkeys(family_of(name) for name in scored if name not in seen):
         if family and family in families:
             related = [name for name in scored if name not in seen and family_of(name) == family]
+            verb = "are" if len(related) > 1 else "is"
             lines.append(
-                f"The model was trained on {families[family]} (trained_on), which has other corruptions of "
-                f"the family {family}: {', '.join(related)} are not an unseen family for this model."
+                f"The model was trained on {families[family]} (trained_on), which contains corruptions of "
+                f"the family {family}. {', '.join(related)} {verb} of this family, which is therefore not "
+                "unseen."
             )
     return lines
 

@@ -60,7 +60,7 @@ class Parameter:
                 raise UserError(f"{plugin}: {self.name} is {text!r}; give {' or '.join(self.choices)}.")
             return text
         whole = isinstance(self.default, int)
-        number = _number(value)
+        number = number_of(value)
         in_range = number is not None and self.low <= number <= self.high
         fits = (
             number is not None
@@ -236,14 +236,14 @@ def written_value(value: Value) -> str:
     """A value as text, short if that is exact: `0.5`, `4/255`."""
     if isinstance(value, float):
         exact = (f"{value:g}", f"{value * 255:.0f}/255")
-        return next((text for text in exact if _number(text) == value), repr(value))
+        return next((text for text in exact if number_of(text) == value), repr(value))
     text = str(value)
     if not isinstance(value, str) or _BARE.fullmatch(text):
         return text
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
-def _number(value: object) -> float | None:
+def number_of(value: object) -> float | None:
     """A finite number, or the number or fraction (`8/255`) that a text contains; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.calls import Call, call_text, parse_call, split_chain, split_wrapped
+from windtunnel.core.calls import (
+    Call,
+    Value,
+    call_text,
+    parse_call,
+    split_chain,
+    split_wrapped,
+    written_value,
+)
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import Placement
@@ -99,7 +107,9 @@ class WrappedModel(Model):
         """The wrapper as names and reports show it, with the settings that are not the defaults."""
         defaults = self._wrapper.settings({})
         changed = {
-            name: value for name, value in self._settings.items() if defaults.get(name, value) != value
+            name: _short(value)
+            for name, value in self._settings.items()
+            if defaults.get(name, value) != value
         }
         return call_text(self._wrapper.name, changed) + _label_suffix(self.wrappers, self.about.trained_with)
 
@@ -297,6 +307,11 @@ def training_notes(model: Model) -> list[str]:
                 f"The model was trained with {text} and is run with {given}; give the same settings."
             )
     return notes
+
+
+def _short(value: Value) -> Value:
+    """A value as names show it: four significant digits of one that needs many, such as a fitted one."""
+    return float(f"{value:.4g}") if isinstance(value, float) and len(written_value(value)) > 8 else value
 
 
 def _label_suffix(records: Sequence[WrapperRecord], trained_with: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.families import FAMILY_ERROR
 from windtunnel.metrics.headlines import Key, head_titles
+from windtunnel.report.accuracy_drops import numbered
 from windtunnel.report.score_format import amount, number, signed_number, unit
 from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.paired import Difference
@@ -111,12 +112,18 @@ def flips_csv(comparison: Comparison) -> str:
 
 
 def run_names(comparison: Comparison) -> list[str]:
-    """A short name per run: the model's name, numbered if several runs share it."""
+    """A short name per run: the model's name, with the run's folder if several runs share it.
+
+    Trained models are all called `model`, after their file. Folders of the same name are numbered.
+    """
     models = [column.model for column in comparison.columns]
-    return [
-        f"{name} ({models[: index + 1].count(name)})" if models.count(name) > 1 else name
-        for index, name in enumerate(models)
+    named = [
+        f"{column.model} ({column.run.rstrip('/').rpartition('/')[2]})"
+        if models.count(column.model) > 1
+        else column.model
+        for column in comparison.columns
     ]
+    return numbered(named)
 
 
 def headline_rows(comparison: Comparison) -> list[list[str]]:
@@ -231,6 +238,8 @@ def _changes_text(comparison: Comparison, flips: Flips, name: str, has_clips: bo
 def _model_facts(comparison: Comparison, index: int) -> str:
     column = comparison.columns[index]
     facts = [column.family, f"{column.parameters:,} parameters" if column.parameters else "", *column.tags]
+    if column.trained_with:
+        facts.append(f"trained with {', '.join(column.trained_with)}")
     if column.rank is not None:
         facts.append(f"rank {column.rank.rank} [{column.rank.low}, {column.rank.high}]")
     shown = ", ".join(filter(None, facts))

@@ -8,6 +8,8 @@ from typing import Any
 from windtunnel.analysis.experiment_results import (
     HELPS,
     HURTS,
+    MEAN,
+    UNCLEAR,
     ExperimentResults,
     ScoreResult,
     VariantResult,
@@ -137,10 +139,20 @@ def verdict_lines(results: ExperimentResults) -> list[tuple[str, str]]:
             for verdict in (HELPS, HURTS)
             if (scores := [score for score in judged if _verdict(score) == verdict])
         ]
-        lines.append(
-            (name, "; ".join(parts) or ("no clear difference" if judged else "not judged: one seed"))
-        )
+        unclear = UNCLEAR if judged else "not judged: one seed"
+        lines.append((name, "; ".join(parts) or unclear + _mean_intervals(results, variant)))
     return lines
+
+
+def _mean_intervals(results: ExperimentResults, variant: VariantResult) -> str:
+    """What the differences of the means may be, in brackets: "not clear" is not "none"."""
+    texts = [
+        f"{score_title(results, score.suite, score.score)} {100 * score.difference.low:+.1f} to "
+        f"{100 * score.difference.high:+.1f} points"
+        for score in variant.scores
+        if score.score == MEAN and score.difference
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _verdict(score: ScoreResult) -> str:
@@ -160,6 +172,8 @@ def choice_text(results: ExperimentResults) -> str:
     near = (
         f"not clearly better than {listed(choice.near)}" if choice.near else "clearly better than all others"
     )
+    if len(choice.near) == len(choice.errors) - 1:
+        near = "not clearly better than any other variant"
     if len(choice.errors) == 1:
         near = "no other variant finished"
     left_out = (

@@ -20,6 +20,8 @@ from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.training_folder import COLUMNS, EpochRow, StoredTraining
 
 HEIGHT_PX = 340
+# Up to so many epochs, each has a tick; the axis would otherwise show halves.
+FEW_EPOCHS = 10
 EPOCH_HEADER = ("training", "epoch", "loss", "accuracy, %", "learning rate", "time, s")
 
 
@@ -122,10 +124,11 @@ def learning_curves(
             )  # fmt: skip
     if not lines:
         return {}
+    most = max(len(training.history) for training in trainings)
     return {
         "data": lines,
         "layout": {
-            "xaxis": {"title": {"text": "epoch"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": "epoch"}, **({"dtick": 1} if most <= FEW_EPOCHS else {})},
             "yaxis": {"title": {"text": title}, "rangemode": "tozero"},
             "height": HEIGHT_PX,
             "showlegend": len(trainings) > 1,

@@ -101,8 +101,8 @@ def _grid_points(grid: Any, place: str) -> Iterator[dict[str, Number | str]]:
     )
     if not valid:
         raise UserError(
-            f"{place}: grid is {grid!r}; give a list of values for each parameter, such as "
-            "grid = { epsilon = [0.0, 0.01] }."
+            f"{place}: grid is {grid!r}; give a list of numbers or texts for each parameter, such as "
+            "grid = { epsilon = [0.01, 0.02] }."
         )
     for name, values in grid.items():
         if len(set(values)) < len(values):
