@@ -33,6 +33,8 @@ class DatasetLayout(Plugin):
         word: a word that selects the dataset instead of a path (`demo`); "" for none.
         priority: layouts of higher priority are tried first; the more precise `recognises`, the higher.
         corrupted: whether its images are corrupted already.
+        patterns: whether `recognises` and `open` also take patterns such as `shards-{000..003}.tar`, which
+            are no existing paths.
     """
 
     name: str = ""
@@ -42,6 +44,7 @@ class DatasetLayout(Plugin):
     word: str = ""
     priority: int = OWN_PRIORITY
     corrupted: bool = False
+    patterns: bool = False
 
     def __init__(self) -> None:
         no_open = type(self).open is DatasetLayout.open
@@ -126,9 +129,11 @@ def open_path(source: str | Location) -> Dataset:
             return layout.open(Path(layout.word), "")
     path, part = path_and_part(source)
     if not path.exists():
-        raise UserError(
-            f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
-        )
+        layouts = [layout for layout in layouts if layout.patterns and layout.recognises(path)]
+        if not layouts:
+            raise UserError(
+                f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
+            )
     for layout in layouts:
         if dataset := _opened(layout, path, part):
             return dataset
@@ -153,7 +158,10 @@ def open_precomputed(path: Location) -> PrecomputedDataset | None:
 
 def no_such_part(path: Location, part: str) -> UserError:
     """The error for a part of a dataset that has none."""
-    return UserError(f"{path} has no part '{part}': only .npz files and precomputed sets do. Give {path}.")
+    return UserError(
+        f"{path} has no part '{part}': only .npz files, folders of splits, Parquet files, shards and "
+        f"precomputed sets do. Give {path}."
+    )
 
 
 def _opened(layout: DatasetLayout, path: Location, part: str) -> Dataset | None:
