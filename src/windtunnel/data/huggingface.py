@@ -255,8 +255,8 @@ def _labels(
                 continue
             if not 0 <= number < len(names):
                 raise UserError(
-                    f"{location}: the label of '{id_}' is {text}; the dataset declares {len(names):,} classes, "
-                    f"numbered from 0. Correct it, or give {NO_LABEL} for no label."
+                    f"{location}: the label of '{id_}' is {text}; the dataset declares {len(names):,} "
+                    f"classes, numbered from 0. Correct it, or give {NO_LABEL} for no label."
                 )
             own.append(place[number])
         labels.append(tuple(own))

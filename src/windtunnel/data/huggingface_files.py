@@ -17,6 +17,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, entries, matching
 from windtunnel.core.wording import listed
 from windtunnel.data import Dataset, is_image_name
+from windtunnel.data.layouts import no_such_split
 
 PARQUET, STATE, DICT = ".parquet", "state.json", "dataset_dict.json"
 DATA_FOLDER = "data"
@@ -49,9 +50,7 @@ def open_huggingface(path: Location, part: str) -> Dataset:
     splits = _splits(path)
     chosen = next((name for name in wanted if name in splits), "")
     if not chosen and len(splits) > 1:
-        given = f"no split '{wanted[0]}'" if wanted else "several splits"
-        choices = ", ".join(f"{path}#{name}" for name in splits)
-        raise UserError(f"{path} contains {given}; give {choices}.")
+        raise no_such_split(path, wanted[0] if wanted else "", splits)
     split = chosen or next(iter(splits))
     files: list[TableFile] = [
         ParquetTable(file) if file.suffix.lower() == PARQUET else ArrowTable(file) for file in splits[split]
@@ -94,8 +93,8 @@ def _refuse_missing(folder: Location, split: str, files: Sequence[Location]) -> 
     missing = sorted(set(range(max(counts, default=0))) - numbers)
     if missing:
         raise UserError(
-            f"{folder} has {len(numbers)} of {max(counts)} files of the split {split}; number {missing[0]} is "
-            "missing. Download it, or give single files."
+            f"{folder} has {len(numbers)} of {max(counts)} files of the split {split}; number "
+            f"{missing[0]} is missing. Download it, or give single files."
         )
 
 

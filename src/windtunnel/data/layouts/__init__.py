@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,6 +154,20 @@ def open_precomputed(path: Location) -> PrecomputedDataset | None:
             if not layout.corrupted and layout.recognises(path):
                 return None
     return None
+
+
+def chosen_split(path: Location, part: str, splits: Iterable[str]) -> str:
+    """The split that a user chose after `#`; refuses another name, and no choice among several."""
+    names = list(splits)
+    if part in names or (not part and len(names) == 1):
+        return part or names[0]
+    raise no_such_split(path, part, names)
+
+
+def no_such_split(path: Location, part: str, splits: Iterable[str]) -> UserError:
+    """The error for a split that does not exist, or for no choice among several."""
+    given = f"no split '{part}'" if part else "several splits"
+    return UserError(f"{path} contains {given}; give {', '.join(f'{path}#{name}' for name in splits)}.")
 
 
 def no_such_part(path: Location, part: str) -> UserError:
