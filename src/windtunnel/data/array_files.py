@@ -21,13 +21,13 @@ from windtunnel.data import Dataset
 from windtunnel.data.arrays import ArrayDataset
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.integer[Any]]]
-# The files of every split, as published; the first names a folder of this kind.
+# The files of every split, as published.
 CIFAR_10 = {
     "test": ("test_batch",),
     "train": tuple(f"data_batch_{number}" for number in range(1, 6)),
 }
 CIFAR_100 = {"test": ("test",), "train": ("train",)}
-CIFAR_100_META = "meta"
+CIFAR_10_META, CIFAR_100_META = "batches.meta", "meta"
 IDX = {"test": "t10k", "train": "train"}
 IDX_IMAGES, IDX_LABELS = (
     ("-images-idx3-ubyte", "-images.idx3-ubyte"),
@@ -72,10 +72,10 @@ class ArrayFiles(Dataset):
 
 def cifar_files(folder: Location) -> Mapping[str, tuple[str, ...]]:
     """The batches of a folder of CIFAR-10 or CIFAR-100 by split; empty for other folders."""
-    if (folder / CIFAR_10["test"][0]).is_file() and (folder / "batches.meta").is_file():
-        return CIFAR_10
-    names = (*CIFAR_100["test"], *CIFAR_100["train"], CIFAR_100_META)
-    return CIFAR_100 if all((folder / name).is_file() for name in names) else {}
+    for meta, splits in ((CIFAR_10_META, CIFAR_10), (CIFAR_100_META, CIFAR_100)):
+        if (folder / meta).is_file():
+            return {split: names for split, names in splits.items() if (folder / names[0]).is_file()}
+    return {}
 
 
 def read_cifar(folder: Location, split: str) -> Arrays:

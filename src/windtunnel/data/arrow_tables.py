@@ -25,12 +25,15 @@ class TableFile(Protocol):
     Attributes:
         location: where it is.
         schema: its columns.
+        rows: their length.
     """
 
     location: Location
 
     @property
     def schema(self) -> pa.Schema: ...
+    @property
+    def rows(self) -> int: ...
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Columns, or fields of them (`image.path`), of all rows."""
         ...
@@ -52,6 +55,11 @@ class ParquetTable:
     def schema(self) -> pa.Schema:
         """The columns."""
         return self._file.schema_arrow
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self._file.metadata.num_rows)
 
     @property
     def _file(self) -> pq.ParquetFile:
@@ -124,6 +132,11 @@ class ArrowTable:
     def schema(self) -> pa.Schema:
         """The columns."""
         return self._table.schema
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self._table.num_rows)
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Columns, or fields of them, of all rows; a field is the only one of its column."""

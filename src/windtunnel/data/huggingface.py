@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -31,6 +32,18 @@ NO_LABEL = -1
 SAME_NAMES = 0.99
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row without its image: file and number, own id and path (or ""), label, and other columns."""
+
+    file: int
+    number: int
+    id: str
+    path: str
+    label: Any
+    meta: dict[str, str]
+
+
 class TableRows(Dataset):
     """The rows of one or several files with a column of encoded images.
 
@@ -53,43 +66,27 @@ class TableRows(Dataset):
         for file in files:
             if isinstance(file, ParquetTable):
                 file.check_groups(self._image)
-        kept = _kept_columns(schema, {self._image, label})
-        is_path = _is_text(schema.field(self._image).type)
-        has_path = pa.types.is_struct(schema.field(self._image).type) and "path" in [
-            field.name for field in schema.field(self._image).type
-        ]
-        path = [self._image] if is_path else [f"{self._image}.path"] if has_path else []
-        rows: list[tuple[int, int, str, Any, dict[str, str]]] = []
-        for number, file in enumerate(files):
-            table = file.columns([*path, *([label] if label else []), *kept])
-            if not table.column_names:  # neither path nor label
-                table = pa.table({"": pa.nulls(file.columns([self._image]).num_rows)})
-            for row, values in enumerate(table.to_pylist()):
-                stored = values.get(self._image)
-                text = stored if is_path else (stored or {}).get("path")
-                extra = {name: str(values[name]) for name in kept if values[name] is not None}
-                rows.append((number, row, str(text or ""), values.get(label), extra))
+        rows = [row for number, file in enumerate(files) for row in _rows(number, file, self._image, label)]
         if not rows:
             raise UserError(f"{location} has no rows; give another split or file.")
         names = _class_names(features.get(label))
         ids = self._ids(rows)
-        self.label_space, labels = _labels(location, [row[3] for row in rows], ids, names, label)
+        self.label_space, labels = _labels(location, [row.label for row in rows], ids, names, label)
         self._notes = self._label_notes(label, labels)
-        self._places = {id_: row[:2] for id_, row in zip(ids, rows, strict=True)}
+        self._places = {id_: (row.file, row.number) for id_, row in zip(ids, rows, strict=True)}
         self._samples = sorted(
-            (Sample(id_, own, row[4]) for id_, own, row in zip(ids, labels, rows, strict=True)),
+            (Sample(id_, own, row.meta) for id_, own, row in zip(ids, labels, rows, strict=True)),
             key=lambda sample: sample.id,
         )
 
-    def _ids(self, rows: Sequence[tuple[int, int, str, Any, dict[str, str]]]) -> list[str]:
+    def _ids(self, rows: Sequence[_Row]) -> list[str]:
         """An id for each row: its own, its path, or its place."""
-        own = [extra.pop("id", "") for *_, extra in rows]
-        count = Counter(nfc(path) for _, _, path, *_ in rows)
+        count = Counter(nfc(row.path) for row in rows)
         ids = []
-        for given, (number, row, path, *_) in zip(own, rows, strict=True):
-            usable = path and count[nfc(path)] == 1 and not _leaves_folder(path)
-            place = f"{self._files[number].location.stem}/{row:08d}"
-            ids.append(nfc(given or (path if usable else place)))
+        for row in rows:
+            usable = row.path and count[nfc(row.path)] == 1 and not _leaves_folder(row.path)
+            place = f"{self._files[row.file].location.stem}/{row.number:08d}"
+            ids.append(nfc(row.id or (row.path if usable else place)))
         if len(set(ids)) < len(ids):
             twice = next(id_ for id_, uses in Counter(ids).items() if uses > 1)
             raise UserError(f"{self.location} contains the id '{twice}' twice; give every image its own id.")
@@ -122,12 +119,10 @@ class TableRows(Dataset):
             raise ImageError(
                 "unreadable", f"cannot read from {file.location.name}: {first_line(error)}"
             ) from error
-        path = value
-        if isinstance(value, Mapping):
-            value, path = value.get("bytes"), value.get("path")
-        if isinstance(value, bytes):
-            check_bytes(len(value))
-            return value
+        content, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, value)
+        if isinstance(content, bytes):
+            check_bytes(len(content))
+            return content
         if not isinstance(path, str) or not path:
             raise ImageError("unreadable", "the row has neither bytes nor a path")
         if _leaves_folder(path):
@@ -135,6 +130,21 @@ class TableRows(Dataset):
                 "unreadable", f"the row has no bytes, and its path is not below {file.location.parent}"
             )
         return read_file(file.location.parent / path)
+
+
+def _rows(number: int, file: TableFile, image: str, label: str) -> Iterator[_Row]:
+    """The rows of a file; the bytes of images are not read."""
+    type_ = file.schema.field(image).type
+    kept = _kept_columns(file.schema, {image, label})
+    with_path = pa.types.is_struct(type_) and type_.get_field_index("path") >= 0
+    columns = [image] if _is_text(type_) else [f"{image}.path"] if with_path else []
+    columns += [label, *kept] if label else kept
+    rows = file.columns(columns).to_pylist() if columns else [{}] * file.rows
+    for place, row in enumerate(rows):
+        stored = row.get(image)
+        path = stored.get("path") if isinstance(stored, dict) else stored
+        meta = {name: str(row[name]) for name in kept if row[name] is not None}
+        yield _Row(number, place, meta.pop("id", ""), path or "", row.get(label), meta)
 
 
 def features_of(schema: pa.Schema) -> dict[str, Any]:

@@ -28,8 +28,8 @@ class MakeOptions(Options):
     layout: str = option_field(
         default="auto",
         help="How the set is stored: images as folders, arrays or webdataset (tar shards); "
-        "sequences as frames (PNG), arrays or videos; imagenet-s as npy, which windtunnel run does not read. auto: arrays for 32-pixel images, "
-        "else folders or frames.",
+        "sequences as frames (PNG), arrays or videos; imagenet-s as npy, which windtunnel run does not read. "
+        "auto: arrays for 32-pixel images, else folders or frames.",
         choices=LAYOUTS,
     )
     shard_size: int = option_field(
