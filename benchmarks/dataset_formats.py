@@ -1,6 +1,6 @@
 """The predictions of a model on one dataset in several forms: they must be the same, byte by byte.
 
-    python benchmarks/dataset_formats.py MODEL FOLDER [--work DIR] [--only UNIT:LEVEL]
+    python benchmarks/dataset_formats.py MODEL FOLDER [--work DIR] [--preprocess PRESET] [--only UNIT:LEVEL]
 
 FOLDER has one folder per class. It is written as WebDataset shards and as Parquet in the format of Hugging
 Face, and the three are run. Prints a row for each form: seconds to open it, seconds of the run, and the files
@@ -79,7 +79,8 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--work", type=Path, default=None)
-    parser.add_argument("--only", action="append", default=None)
+    parser.add_argument("--preprocess", default=None)
+    parser.add_argument("--only", action="append", default=["fog:3"])
     arguments = parser.parse_args()
     work = arguments.work or Path(tempfile.mkdtemp(prefix="dataset-formats-"))
     images = images_of(arguments.folder)
@@ -98,19 +99,20 @@ def main() -> None:
             arguments.model,
             data,
             "smoke",
-            only=arguments.only or ["fog:3"],
+            only=arguments.only,
             out=work / f"run-{form}",
+            preprocess=arguments.preprocess,
             workers=1,
         )
         seconds = time.perf_counter() - started
         stored[form] = files_of(work / f"run-{form}")
         first = stored["folder"]
         differing = sorted(name for name in first | stored[form] if first.get(name) != stored[form].get(name))
-        error = run.scores().value("top1_error") if hasattr(run.scores(), "value") else ""
         print(
             f"{form:<10}  {len(images)} images  open {opened:.2f} s  run {seconds:.1f} s  "
-            f"{len(stored[form])} files, {len(differing)} differ {differing or ''} {error}"
+            f"{len(stored[form])} files, {len(differing)} differ {' '.join(differing)}"
         )
+    print(run.scores())
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tarfile
+from contextlib import suppress
 from dataclasses import dataclass
 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.locations import Location, local_file
 from windtunnel.imaging.files import check_bytes
 
-BLOCK = tarfile.BLOCKSIZE
+UNREADABLE = (tarfile.TarError, OSError, ValueError, EOFError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,37 +30,53 @@ class TarIndex:
     ended: bool
 
 
-def tar_index(location: Location, limit: int = 0) -> TarIndex:
-    """The index of an uncompressed tar file; with `limit`, of its first members.
+def tar_index(location: Location) -> TarIndex:
+    """The index of an uncompressed tar file.
 
     Refuses a file that ends within a member, and one with a damaged header: members after it are lost.
     """
-    file = local_file(location)
-    members: list[Member] = []
     try:
-        size = file.stat().st_size
-        with tarfile.open(file, "r:") as tar:
-            for entry in tar:
-                if not entry.isdir():
-                    whole = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
-                    name = entry.name.removeprefix("./")
-                    members.append(Member(name, entry.offset_data, entry.size if whole else -1))
-                if limit and len(members) == limit:
-                    return TarIndex(tuple(members), ended=True)
-            end = tar.offset
-        with file.open("rb") as stream:
-            stream.seek(end)
-            rest = stream.read(BLOCK)
-    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
+        with tarfile.open(local_file(location), "r:") as tar:
+            members = tuple(_member(entry) for entry in tar if not entry.isdir())
+            return TarIndex(members, is_ended(tar, location))
+    except UNREADABLE as error:
         raise UserError(
             f"{location} cannot be read as a tar file: {error}; it may be incomplete. Download it again."
         ) from error
-    if any(rest) or len(rest) not in (0, BLOCK):
+
+
+def first_members(location: Location, limit: int) -> list[Member]:
+    """The first members of a tar file, as far as they can be read."""
+    members: list[Member] = []
+    with suppress(*UNREADABLE), tarfile.open(local_file(location), "r:") as tar:
+        for entry in tar:
+            if len(members) == limit:
+                break
+            if not entry.isdir():
+                members.append(_member(entry))
+    return members
+
+
+def is_ended(tar: tarfile.TarFile, location: Location) -> bool:
+    """Whether a tar file whose members were all read has an end marker; refuses one that ends otherwise.
+
+    tarfile itself takes a damaged header for the end.
+    """
+    end = tar.offset
+    with local_file(location).open("rb") as stream:
+        stream.seek(end)
+        rest = stream.read(tarfile.BLOCKSIZE)
+    if any(rest) or len(rest) not in (0, tarfile.BLOCKSIZE):
         raise UserError(
-            f"{location} is damaged at byte {end:,} of {size:,}, after {len(members):,} members; download it "
+            f"{location} is damaged at byte {end:,}, after {len(tar.getmembers()):,} members; download it "
             "again."
         )
-    return TarIndex(tuple(members), bool(rest))
+    return bool(rest)
+
+
+def _member(entry: tarfile.TarInfo) -> Member:
+    is_whole = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+    return Member(entry.name.removeprefix("./"), entry.offset_data, entry.size if is_whole else -1)
 
 
 def read_member(location: Location, start: int, size: int) -> bytes:

@@ -22,7 +22,7 @@ from windtunnel.core.wording import counted, listed
 from windtunnel.data import IMAGE_SUFFIXES, Dataset, nfc
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.table import LABEL_COLUMNS, label_names
-from windtunnel.data.tar_index import Member, read_member, tar_index
+from windtunnel.data.tar_index import Member, first_members, read_member, tar_index
 
 # Extensions of labels, in the order in which they are tried.
 TEXT, JSON = "cls", "json"
@@ -123,8 +123,7 @@ class WebDataset(Dataset):
 def is_shard(file: Location) -> bool:
     """Whether the first members of a tar file are a WebDataset's: images with a label of the same key."""
     try:
-        members = tar_index(file, MEMBERS_TRIED).members
-        records = _records(file, members)
+        records = _records(file, first_members(file, MEMBERS_TRIED))
         return any(
             _image_of(record, "") is not None and _labels_of(file, key, record, "")
             for key, record in records.items()
