@@ -28,7 +28,11 @@ from windtunnel.data.manifest import Manifest
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.data.shelf import Place, place_text
 
-LEVEL_NAMES = {str(level): level for level in SEVERITIES}
+# Names of severity folders: those of ImageNet-C, and those of LAION-C.
+LEVEL_NAMES = {
+    **{str(level): level for level in SEVERITIES},
+    **{f"intensity_level_{level}": level for level in SEVERITIES},
+}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # The number of ignored folders that a message names, and of examples of their content.
 MOST_LISTED, EXAMPLES = 50, 5
@@ -189,8 +193,9 @@ def _levels(corruption: Location) -> tuple[dict[Place, Location], list[str]]:
 def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
     """The severity for each folder name of a corruption; other names are left out.
 
-    Folders are severities 1 to 5, or strengths as ImageNet-C-bar's script writes them ("0.80"), compared as
-    numbers. If both are possible ("4"), the reading that explains more folders is used.
+    Folders are severities 1 to 5 (`intensity_level_1` in LAION-C), or strengths as ImageNet-C-bar's script
+    writes them ("0.80"), compared as numbers. If both are possible ("4"), the reading that explains more
+    folders is used.
     """
     names = list(folders)
     strengths = c_bar_strengths().get(corruption, {})

@@ -11,6 +11,8 @@ natural.toml      natural sets: layout, how predictions are counted, which netwo
 objectnet_113.csv ObjectNet's folders that overlap with ImageNet, and the ids that are right for each
 vid_classes.csv, ytbb_classes.csv  ImageNet classes of each class of the two video sets
 c_bar_strengths.csv  strengths by which ImageNet-C-bar's script names its severity folders
+imagenet_d.csv          ImageNet-1k classes of the folders of ImageNet-D
+laion_c_classes.csv     the 16 classes of LAION-C by ImageNet-1k class
 stored_corruptions.csv  the corruptions of published sets that are read, not made
 set_codecs.csv    how the published corrupted sets were stored, by edition: CIFAR-10-C is lossless arrays, the
                   others JPEG files (read by `set_codecs.py`)
