@@ -20,10 +20,13 @@ REQUIREMENTS = {
     "psycopg": "psycopg>=3.2",
     "psycopg_binary": "psycopg-binary>=3.2",
     "ray": "ray>=2.50",
+    "safetensors": "safetensors>=0.5",
     "s3fs": "s3fs>=2026.9",
     "sklearn": "scikit-learn>=1.5",
     "sqlalchemy": "sqlalchemy>=2.0.36",
+    "timm": "timm>=1.0.15",
     "torch": "torch>=2.6",
+    "transformers": "transformers>=5.20",
     "uvicorn": "uvicorn>=0.34",
 }
 MOST_SHOWN = 200
