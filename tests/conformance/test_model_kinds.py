@@ -12,6 +12,14 @@ import pytest
 import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
+from tests.torch_models import (
+    small_network,
+    write_classifier,
+    write_clip,
+    write_exported,
+    write_timm,
+    write_torchscript,
+)
 from windtunnel.core.errors import UserError
 from windtunnel.models import LiveModel, Model, load_model, probe_images
 from windtunnel.models.kinds import REGISTRY, kind_of
@@ -44,7 +52,20 @@ def demo_file(_root: Path) -> Path:
     return demo_model_path()
 
 
+def torchscript(root: Path) -> str:
+    return str(write_torchscript(root / "net.ts", small_network(root), frozen=True))
+
+
+def torch_export(root: Path) -> str:
+    return str(write_exported(root / "net.pt2", small_network(root)))
+
+
 EXAMPLES = {
+    "hf": lambda root: f"hf:{write_classifier(root / 'hf')}",
+    "timm": lambda root: f"timm:{write_timm(root / 'timm')}",
+    "clip": lambda root: f"clip:{write_clip(root / 'clip')}",
+    "torchscript": torchscript,
+    "torch-export": torch_export,
     "wrapped": lambda _: "clahe|demo",
     "demo": lambda _: "demo",
     "onnx": demo_file,
@@ -52,6 +73,8 @@ EXAMPLES = {
     "torch": torch_module,
     "callable": callable_,
 }
+# Kinds that run on torch.
+TORCH = ("torch", "hf", "timm", "clip", "torchscript", "torch-export")
 # What a recipe calls a model that the kind loads, where it is not the kind's own name.
 LOADED_AS = {"wrapped": "onnx", "demo": "onnx", "factory": "callable"}
 
@@ -84,7 +107,7 @@ def test_a_model_does_what_every_model_does(name: str, tmp_path: Path) -> None:
     assert scores.shape == (3, model.class_count) and scores.dtype == np.float32
     other = model.redeclared(model.preprocess)
     assert other is not model and np.array_equal(other.predict(images), scores)
-    assert (model.gradient_source is not None) == (model.kind == "torch")
+    assert (model.gradient_source is not None) == (model.kind in TORCH)
     if model.kind != "onnx":
         with pytest.raises(UserError, match=f"needs an ONNX file; this model is a {model.kind}"):
             model.variant("int8")

@@ -22,7 +22,7 @@ MODEL_TYPE = "clip"
 TEXT_BATCH = 256
 
 
-class ZeroShotClassifier(torch.nn.Module):
+class ZeroShotClassifier(torch.nn.Module):  # type: ignore[misc]  # torch is not checked
     """The logits of CLIP: exp(logit scale) times the cosine of image embedding and class embeddings."""
 
     def __init__(self, network: Any, classes: torch.Tensor) -> None:

@@ -19,7 +19,7 @@ DTYPES: dict[torch.dtype, Dtype] = {
 }
 
 
-class ExportedModule(torch.nn.Module):
+class ExportedModule(torch.nn.Module):  # type: ignore[misc]  # torch is not checked
     """An exported program as a module that takes any number of images.
 
     Attributes:

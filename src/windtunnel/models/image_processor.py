@@ -60,23 +60,24 @@ def _geometry(processor: Any) -> Geometry:
         resizer=f"pillow-{names[int(PillowImage.Resampling.BILINEAR if number is None else number)]}",
         crop_offset="floor",
     )
-    size = _sizes(processor, "size")
-    short, pct = size.get("shortest_edge"), getattr(processor, "crop_pct", None)
-    class_name = type(processor).__name__
-    if short is None or size.get("longest_edge"):
-        side = _side(processor, "size")
-        if pct is not None:  # as the processor of PoolFormer
-            return _cropped(base, int(side / pct), crop_px)
-        if not crop_px:
-            return replace(base, rule="exact", resize_px=side, crop_px=side)
-        return replace(_cropped(base, side, crop_px), rule="squash")
-    if class_name.startswith("ConvNext") and short >= CONVNEXT_SQUARE_PX:
-        return replace(base, rule="exact", resize_px=short, crop_px=short)
-    if class_name.startswith("ConvNext"):
+    short = _sizes(processor, "size").get("shortest_edge")
+    pct: Any = getattr(processor, "crop_pct", None)
+    # These classes resize in their own way; others ignore a crop_pct in their configuration.
+    convnext, levit, poolformer = map(
+        type(processor).__name__.startswith, ("ConvNext", "Levit", "PoolFormer")
+    )
+    if convnext and short and short < CONVNEXT_SQUARE_PX:
         return _cropped(base, int(short / pct), short)
-    if class_name.startswith("Levit"):
-        return _cropped(base, int(LEVIT_SCALE * short), crop_px)
-    return _cropped(base, int(short / pct) if pct else short, crop_px)
+    if convnext and short:
+        return replace(base, rule="exact", resize_px=short, crop_px=short)
+    if poolformer and pct:
+        return _cropped(base, int((short or _side(processor, "size")) / pct), crop_px)
+    if short:
+        return _cropped(base, int(LEVIT_SCALE * short) if levit else short, crop_px)
+    side = _side(processor, "size")
+    if not crop_px:
+        return replace(base, rule="exact", resize_px=side, crop_px=side)
+    return replace(_cropped(base, side, crop_px), rule="squash")
 
 
 def _cropped(base: Geometry, resize_px: int, crop_px: int) -> Geometry:
@@ -111,9 +112,10 @@ def _sizes(processor: Any, name: str) -> dict[str, int]:
     value = getattr(processor, name, None)
     if isinstance(value, int):
         return {"height": value, "width": value}
-    keys = ("height", "width", "shortest_edge", "longest_edge")
-    given = value if isinstance(value, dict) else {key: getattr(value, key, None) for key in keys}
-    return {key: int(given[key]) for key in keys if given.get(key) is not None}
+    keys = ("height", "width", "shortest_edge")
+    given: dict[str, Any] = {key: getattr(value, key, None) for key in keys}
+    given |= value if isinstance(value, dict) else {}
+    return {key: int(given[key]) for key in keys if given[key] is not None}
 
 
 def _side(processor: Any, name: str) -> int:

@@ -66,8 +66,8 @@ class Pretrained:
             what = "" if self.folder else " is not a folder and"
             reason = first_line(error).rstrip(".")
             raise UserError(
-                f"{self.name}{what} cannot be loaded by transformers: {reason}. Give a folder of {WRITTEN_BY}, "
-                "or a name on the Hugging Face Hub; without a connection, a name that is in its cache."
+                f"{self.name}{what} cannot be loaded by transformers: {reason}. Give a folder of "
+                f"{WRITTEN_BY}, or a name on the Hugging Face Hub; without a connection, one in its cache."
             ) from error
 
     def declaration(self, given: str | Path | None, labels: tuple[str, ...]) -> Declaration:

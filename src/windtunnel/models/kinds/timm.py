@@ -12,6 +12,8 @@ from windtunnel.models import Model, Size
 from windtunnel.models.kinds import ModelKind, Origin, after_prefix, folder_or_title
 
 PREFIX = "timm:"
+# Random weights are the same in every process.
+SEED = 0
 
 
 class Timm(ModelKind):
@@ -58,16 +60,19 @@ class Timm(ModelKind):
 def _created(name: str, given: Settings) -> Any:
     """The network with its weights; refuses one without a classifier."""
     import timm
+    import torch
 
     if ":" not in name and not Path(name).is_dir() and not timm.is_model(name):
         raise unknown_name("timm model", name, timm.list_models(), "or give a folder or hf-hub:NAME")
     pretrained = given["pretrained"] == "yes" and not given["weights"]
     try:
-        module = timm.create_model(
-            f"local-dir:{name}" if Path(name).is_dir() else name,
-            pretrained=pretrained,
-            num_classes=given["classes"] or None,
-        )
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(SEED)
+            module = timm.create_model(
+                f"local-dir:{name}" if Path(name).is_dir() else name,
+                pretrained=pretrained,
+                num_classes=given["classes"] or None,
+            )
     except Exception as error:  # of the network, of a damaged file, or of a name without weights
         raise UserError(
             f"{name} cannot be loaded by timm: {first_line(error)}. Give {Timm.form}; without a network, a "

@@ -25,8 +25,6 @@ class Torchscript(ModelKind):
 
     def recognises(self, source: object) -> bool:
         """Whether the name of a file ends in `.pt`, `.pth` or `.ts`."""
-        if ":" in str(source) and not location_of(str(source)).exists():
-            return False  # a factory with a checkpoint
         return any(has_suffix(source, suffix) for suffix in SUFFIXES)
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
