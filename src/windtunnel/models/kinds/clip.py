@@ -19,7 +19,7 @@ class Clip(ModelKind):
 
     name = "clip"
     help = "a CLIP model of Hugging Face transformers as a zero-shot classifier, with class prompts"
-    form = "clip:FOLDER(prompts=FILE.toml) or clip:NAME(prompts=FILE.toml)"
+    form = "clip:FOLDER(prompts=FILE.toml)"
     extra = "transformers"
     priority = 60
     parameters = (

@@ -22,8 +22,10 @@ class Factory(ModelKind):
     """`module:factory` or `file.py:factory`."""
 
     name = "factory"
-    help = "a Python function without arguments that returns a torch module or a callable"
-    form = "module:factory or FILE.py:factory, for a module with (weights=FILE.pth)"
+    help = (
+        "a Python function that returns a callable or a torch module; (weights=FILE.pth) loads a checkpoint"
+    )
+    form = "module:factory or FILE.py:factory"
     priority = 40
     parameters = (Parameter("weights", "", "a checkpoint that is loaded into the torch module", path=True),)
 

@@ -16,7 +16,7 @@ class Hf(ModelKind):
 
     name = "hf"
     help = "an image classifier of Hugging Face transformers, with the preprocessing of its image processor"
-    form = "hf:FOLDER of save_pretrained, or hf:NAME on the Hugging Face Hub"
+    form = "hf:FOLDER or hf:NAME"
     extra = "transformers"
     priority = 60
     parameters = (Parameter("revision", "", "branch, tag or commit of a name on the Hub"),)

@@ -21,7 +21,7 @@ class Timm(ModelKind):
 
     name = "timm"
     help = "a network of timm, with the preprocessing of its pretrained configuration"
-    form = "timm:NAME, timm:FOLDER or timm:hf-hub:NAME, with (weights=FILE, classes=N) for your own weights"
+    form = "timm:NAME or timm:NAME(weights=FILE.pth)"
     extra = "timm"
     priority = 60
     parameters = (

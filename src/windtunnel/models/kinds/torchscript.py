@@ -19,7 +19,7 @@ class Torchscript(ModelKind):
 
     name = "torchscript"
     help = "a TorchScript program, written by torch.jit.save"
-    form = "FILE.pt or FILE.ts of torch.jit.save"
+    form = "FILE.pt or FILE.ts"
     extra = "torch"
     priority = 50
 
