@@ -136,7 +136,8 @@ def forms(file: str, preset: str, folder: Path) -> Iterator[tuple[str, str, Any,
     preprocess = declared(preset, None).preprocess
     source = f"hf:{transformers_folder(module, file, preprocess, folder / 'hf')}"
     yield "transformers folder", "preset", source, preset
-    yield "transformers folder", "its image processor", source, None
+    if preprocess.tensor.channels == "rgb":  # the processor that is written has no other order
+        yield "transformers folder", "its image processor", source, None
     if "efficientnet_lite0" in Path(file).name:
         weights = timm_weights(module, folder / "timm.pth")
         if weights:
