@@ -61,9 +61,11 @@ $(VENV)/.demo: $(INSTALLED_FROM) | $(VENV)/bin/python
 
 # Browser tests open reports in Debian's Chromium; tests of the review start Debian's PostgreSQL.
 # torch first and by its exact version: asked for by another package, it would come with gigabytes of CUDA.
+# timm without its requirements: torchvision has no build for a CPU-only torch.
 $(VENV)/.test: $(INSTALLED_FROM) | $(VENV)/bin/python
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[test,torch]'
+	$(PIP) --editable '.[test,torch,transformers]'
+	$(PIP) --no-deps timm
 	command -v chromium >/dev/null || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium >/dev/null; }
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq postgresql >/dev/null; }
 	@touch $@ $(VENV)/.demo

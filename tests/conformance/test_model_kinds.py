@@ -12,6 +12,14 @@ import pytest
 import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
+from tests.torch_models import (
+    small_network,
+    write_classifier,
+    write_clip,
+    write_exported,
+    write_timm,
+    write_torchscript,
+)
 from windtunnel.core.errors import UserError
 from windtunnel.models import LiveModel, Model, load_model, probe_images
 from windtunnel.models.kinds import REGISTRY, kind_of
@@ -44,7 +52,20 @@ def demo_file(_root: Path) -> Path:
     return demo_model_path()
 
 
+def torchscript(root: Path) -> str:
+    return str(write_torchscript(root / "net.ts", small_network(root), frozen=True))
+
+
+def torch_export(root: Path) -> str:
+    return str(write_exported(root / "net.pt2", small_network(root)))
+
+
 EXAMPLES = {
+    "hf": lambda root: f"hf:{write_classifier(root / 'hf')}",
+    "timm": lambda root: f"timm:{write_timm(root / 'timm')}",
+    "clip": lambda root: f"clip:{write_clip(root / 'clip')}",
+    "torchscript": torchscript,
+    "torch-export": torch_export,
     "wrapped": lambda _: "clahe|demo",
     "demo": lambda _: "demo",
     "onnx": demo_file,
@@ -52,6 +73,8 @@ EXAMPLES = {
     "torch": torch_module,
     "callable": callable_,
 }
+# Kinds that run on torch.
+TORCH = ("torch", "hf", "timm", "clip", "torchscript", "torch-export")
 # What a recipe calls a model that the kind loads, where it is not the kind's own name.
 LOADED_AS = {"wrapped": "onnx", "demo": "onnx", "factory": "callable"}
 
@@ -84,7 +107,7 @@ def test_a_model_does_what_every_model_does(name: str, tmp_path: Path) -> None:
     assert scores.shape == (3, model.class_count) and scores.dtype == np.float32
     other = model.redeclared(model.preprocess)
     assert other is not model and np.array_equal(other.predict(images), scores)
-    assert (model.gradient_source is not None) == (model.kind == "torch")
+    assert (model.gradient_source is not None) == (model.kind in TORCH)
     if model.kind != "onnx":
         with pytest.raises(UserError, match=f"needs an ONNX file; this model is a {model.kind}"):
             model.variant("int8")
@@ -110,10 +133,10 @@ def test_what_no_kind_recognises_is_refused(tmp_path: Path) -> None:
     for source, said in (
         (
             str(tmp_path / "notes.txt"),
-            r"is not a model; give one of: WRAPPER\|MODEL, such as clahe\|model.onnx; the word demo; "
-            "FILE.onnx; module:factory or FILE.py:factory",
+            r"is not a model; give one of: WRAPPER\|MODEL, such as clahe\|model.onnx; the word demo; .*"
+            "FILE.onnx; .*module:factory or FILE.py:factory",
         ),
-        ("nowhere.bin", "No such model: nowhere.bin. Give one of: .*the word demo; FILE.onnx"),
+        ("nowhere.bin", "No such model: nowhere.bin. Give one of: .*the word demo; .*FILE.onnx"),
         (3, "The model is an object of type int; give a callable"),
     ):
         with pytest.raises(UserError, match=said):
@@ -149,7 +172,7 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
     without = command(tmp_path, *given, "--out", "other")
     assert without.returncode == 2
     assert "weights.npz is not a model; give one of: " in without.stderr
-    assert "the word demo; FILE.onnx" in without.stderr
+    assert "the word demo; " in without.stderr and "; FILE.onnx; " in without.stderr
 
 
 def test_weights_and_the_kinds_own_file_are_in_the_fingerprint(tmp_path: Path, own_kinds: None) -> None:
@@ -208,7 +231,7 @@ def test_messages_name_the_forms_of_every_kind(own_kinds: None, tmp_path: Path) 
     with pytest.raises(UserError) as error:
         load_model("nowhere.bin")
     written = [kind.form for kind in REGISTRY.all() if not kind.live]
-    assert len(written) == 5 and all(form in str(error.value) for form in written)
+    assert len(written) == 10 and all(form in str(error.value) for form in written)
     assert "windtunnel list model-kinds" in str(error.value)
 
 

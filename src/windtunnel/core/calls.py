@@ -27,6 +27,7 @@ _QUOTED = re.compile(r"""=\s*(?:'[^']*'|"[^"]*")""")
 # A text that needs no quotes.
 _BARE = re.compile(r"[^\s,|'\"()](?:[^,|'\"()]*[^\s,|'\"()])?")
 _CALL = re.compile(r"\s*(?P<name>[\w/-]+)\s*(?:\((?P<arguments>.*)\))?\s*", re.DOTALL)
+_PARAMETERS = re.compile(r"(?P<before>.+?)\((?P<arguments>\s*\w+\s*=.*)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,34 @@ def parse_call(text: str, registry: Registry[P]) -> Call[P]:
             f"{example}. {registry.command} lists them."
         )
     plugin = registry.get(match["name"])
+    given = _given(match["arguments"] or "", text, plugin.written)
+    return Call(plugin, plugin.settings(given))
+
+
+def split_parameters(text: str, written: str) -> tuple[str, dict[str, object]]:
+    """The text before parentheses, and the parameters in them: `timm:resnet50(weights=best.pth)`.
+
+    The name of a file may end in parentheses. `written` is how users write such a text.
+    """
+    match = None if _is_file(text) else _PARAMETERS.fullmatch(text)
+    if match is None:
+        return text, {}
+    return match["before"].strip(), _given(match["arguments"], text, written)
+
+
+def _given(arguments: str, text: str, written: str) -> dict[str, object]:
+    """The parameters that are given between parentheses, by name; refuses what is not NAME=VALUE."""
     given: dict[str, object] = {}
-    for argument in filter(None, map(str.strip, _split(match["arguments"] or "", ","))):
-        name, equals, written = (part.strip() for part in argument.partition("="))
-        value = _unquoted(written)
-        if not equals or not name or not written or value is None or name in given:
+    for argument in filter(None, map(str.strip, _split(arguments, ","))):
+        name, equals, value_text = (part.strip() for part in argument.partition("="))
+        value = _unquoted(value_text)
+        if not equals or not name or not value_text or value is None or name in given:
             raise UserError(
                 f"{text}: '{argument}' is not understood; write each parameter once, as NAME=VALUE: "
-                f"{plugin.written}."
+                f"{written}."
             )
         given[name] = value
-    return Call(plugin, plugin.settings(given))
+    return given
 
 
 def split_chain(text: str) -> list[str]:

@@ -252,15 +252,18 @@ def wrapped_as_declared(model: Model) -> Model:
 
 
 def files_of(text: str) -> tuple[str, ...]:
-    """Texts that may be files: the model of a text, and the paths in the parameters of its wrappers."""
+    """Texts that may be files: of the model of a text, and the paths in the parameters of its wrappers."""
+    from windtunnel.models.kinds import kind_of
+
     wrappers, model = split_wrapped(text)
+    kind = kind_of(model)
     paths = [
         str(call.settings[parameter.name])
         for call in parse_wrappers(wrappers)
         for parameter in call.plugin.parameters
         if parameter.path
     ]
-    return (model, *filter(None, paths))
+    return (*(kind.files(model) if kind else (model,)), *filter(None, paths))
 
 
 def parse_wrappers(texts: Iterable[str]) -> list[WrapperCall]:
