@@ -131,6 +131,6 @@ def _refuse_out_of_range(quantisation: Quantisation, tensor: Tensor, path: Locat
     beyond = BEYOND * (high - low)
     if ends.min() < low - beyond or ends.max() > high + beyond:
         raise UserError(
-            f"{path} takes values from {low:.3g} to {high:.3g}, and no preprocessing is declared; the default "
-            f"gives {ends.min():.3g} to {ends.max():.3g}. Declare [tensor] in {path.name}.toml."
+            f"{path} takes values from {low:.3g} to {high:.3g}, and no preprocessing is declared; the "
+            f"default gives {ends.min():.3g} to {ends.max():.3g}. Declare [tensor] in {path.name}.toml."
         )
