@@ -92,7 +92,7 @@ def infer_request(
     asked["parameters"] = {"binary_data": True}
     header = msgspec.json.encode(message)
     headers = {"Content-Type": "application/octet-stream", HEADER_LENGTH: str(len(header))}
-    return (header, memoryview(stored.reshape(-1).view(np.uint8))), headers
+    return (header, stored.reshape(-1).view(np.uint8).data), headers
 
 
 def inferred_in(response: Response, id_: str, model: str, output: TensorMetadata, count: int) -> Inferred:

@@ -19,7 +19,13 @@ from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.option_names import option
 from windtunnel.models import Scores, check_scores, finite_rows, probe_images
 from windtunnel.models.batch_dependence import HALF_PRECISION_NOISE, NOISE
-from windtunnel.models.graph_input import DYNAMIC_BATCH, PROBED_IMAGES, DescribedModel, chosen_output
+from windtunnel.models.graph_input import (
+    DYNAMIC_BATCH,
+    PROBED_IMAGES,
+    DescribedModel,
+    chosen_output,
+    in_batches,
+)
 from windtunnel.models.http_requests import TOKEN, Refused, Requests, Response, Unusable
 from windtunnel.models.inference_protocol import (
     BINARY_EXTENSION,
@@ -76,40 +82,45 @@ class KserveModel(DescribedModel):
         self._describe(declaration, shape, INPUT_TYPES[self._input.datatype], where)
         self.batch = IN_FLIGHT * (self._fixed_batch or DYNAMIC_BATCH)
         self._version: str | None = None
-        self._reference = self._predicted(self._probe_images())
+        self._probe_tensor = self.preprocess.tensor.apply(probe_images(self.preprocess, PROBED_IMAGES))
+        self._reference = self._probe_scores()
         self._verified = self._requests.connections
         self._identify(_digest(self._metadata, self._version or ""))
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
-        """Scores (n, k) of a batch of uint8 NHWC images; after a new connection, the model is checked again."""
-        scores = self._predicted(batch)
+        """Scores (n, k) of a batch of uint8 NHWC images; a new connection lets the model be checked again."""
+        size = self._fixed_batch or max(1, self.batch // IN_FLIGHT)
+        stop = threading.Event()
+        futures = [
+            self._pool.submit(self._part_scores, batch[start : start + size], stop)
+            for start in range(0, len(batch), size)
+        ]
+        try:
+            scores = np.concatenate([future.result() for future in futures])
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
         connections = self._requests.connections
         if connections != self._verified:
             self._verify()
             self._verified = connections
         return scores
 
-    def _predicted(self, batch: NDArray[np.uint8], *, counted: bool = True) -> Scores:
-        """The scores of all images, by several requests at a time."""
-        size = self._fixed_batch or max(1, self.batch // IN_FLIGHT)
-        stop = threading.Event()
-        ask = partial(self._part_scores, counted=counted, stop=stop)
-        futures = [
-            self._pool.submit(ask, batch[start : start + size]) for start in range(0, len(batch), size)
-        ]
-        try:
-            return np.concatenate([future.result() for future in futures])
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
+    def _part_scores(self, images: NDArray[np.uint8], stop: threading.Event) -> Scores:
+        """The scores of the images of one request."""
+        ask = partial(self._scores, stop=stop)
+        return in_batches(ask, self.preprocess.tensor.apply(images), self._fixed_batch)
 
-    def _part_scores(self, images: NDArray[np.uint8], *, counted: bool, stop: threading.Event) -> Scores:
-        """The scores of the images of one request; a fixed batch is filled up with copies of the last image."""
-        missing = (self._fixed_batch or len(images)) - len(images)
-        filled = np.concatenate([images, np.repeat(images[-1:], missing, axis=0)]) if missing else images
-        tensor = self.preprocess.tensor.apply(filled)
+    def _probe_scores(self) -> Scores:
+        """The server's scores of fixed inputs, whatever the preprocessing."""
+        return in_batches(partial(self._scores, counted=False), self._probe_tensor, self._fixed_batch)
+
+    def _scores(
+        self, tensor: NDArray[Any], *, counted: bool = True, stop: threading.Event | None = None
+    ) -> Scores:
+        """The scores that the server returns; those that are not finite must be so again."""
         scores = self._asked_scores(tensor, counted, stop)
         if not finite_rows(scores).all():
             # What the model computes is the same again; what is damaged on the way is not.
@@ -119,9 +130,9 @@ class KserveModel(DescribedModel):
                     f"{self._address.server} returns non-finite scores, and in other places when it is asked "
                     "again"
                 )
-        return scores[: len(images)]
+        return scores
 
-    def _asked_scores(self, tensor: NDArray[Any], counted: bool, stop: threading.Event) -> Scores:
+    def _asked_scores(self, tensor: NDArray[Any], counted: bool, stop: threading.Event | None) -> Scores:
         """The scores that the server returns for its input."""
         id_, count = f"{os.getpid()}-{next(_NUMBERS)}", len(tensor)
         body, headers = infer_request(id_, self._input, tensor, self._output.name, binary=self._binary)
@@ -147,7 +158,7 @@ class KserveModel(DescribedModel):
             self._version = inferred.version
         if inferred.version != self._version:
             raise RunFailed(
-                f"{self._address.server} serves version '{inferred.version}' of {self._address.name} now, and "
+                f"{self._address.server} serves version '{inferred.version}' of {self._address.name}, and "
                 f"the run began with version '{self._version}'; give one version in the URL"
             )
         return check_scores(inferred.values, count, self._address.name)
@@ -155,7 +166,7 @@ class KserveModel(DescribedModel):
     def _verify(self) -> None:
         """Stop unless the server still has the model that was loaded."""
         metadata = self._asked_metadata(counted=False)
-        scores = self._predicted(self._probe_images(), counted=False)
+        scores = self._probe_scores()
         scale = float(np.abs(self._reference).max()) or 1.0
         noise = HALF_PRECISION_NOISE if "FP16" in (self._input.datatype, self._output.datatype) else NOISE
         same = np.allclose(scores, self._reference, rtol=0, atol=noise * scale)
@@ -164,9 +175,6 @@ class KserveModel(DescribedModel):
                 f"{self._address.server} has another model under the name {self._address.name} than at the "
                 "beginning; serve the earlier model again, or start another run"
             )
-
-    def _probe_images(self) -> NDArray[np.uint8]:
-        return probe_images(self.preprocess, PROBED_IMAGES)
 
     def _asked_metadata(self, *, counted: bool = True) -> ModelMetadata:
         address = self._address

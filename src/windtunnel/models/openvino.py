@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, local_files
 from windtunnel.models import Scores, check_scores
-from windtunnel.models.graph_input import DescribedModel, chosen_output, runtime_reason
+from windtunnel.models.graph_input import DescribedModel, chosen_output
 from windtunnel.models.kinds import unknown_model
 from windtunnel.models.preprocess import Dtype, declared
 
@@ -56,7 +56,11 @@ def _compiled(path: Location, weights: str) -> Any:
     try:
         return Core().compile_model(str(local_files(path, lambda _file: [weights])), "CPU", CONFIGURATION)
     except Exception as error:  # of the library, which has no exception of its own
-        raise UserError(f"{path} is not a model OpenVINO can load: {runtime_reason(error)}") from error
+        # The lines before the last one are places in OpenVINO's code.
+        reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        raise UserError(
+            f"{path} is not a model OpenVINO can load: {first_line(Exception(*reason))}."
+        ) from error
 
 
 def _image_input(network: Any, path: Location) -> Any:

@@ -15,7 +15,7 @@ class Keras(ModelKind):
     name = "keras"
     help = "a Keras 3 network, in inference mode, on the torch backend unless another is chosen"
     form = "FILE.keras"
-    priority = 50
+    priority = 48
 
     def recognises(self, source: object) -> bool:
         """Whether the name of a file ends in `.keras`."""

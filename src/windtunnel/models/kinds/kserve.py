@@ -15,7 +15,7 @@ class Kserve(ModelKind):
     name = "kserve"
     help = "a model of an inference server that speaks the Open Inference Protocol (KServe v2) over HTTP"
     form = "kserve://HOST:PORT/MODEL or https://HOST/v2/models/MODEL"
-    priority = 60
+    priority = 48
 
     def recognises(self, source: object) -> bool:
         """Whether a text is the URL of a served model."""

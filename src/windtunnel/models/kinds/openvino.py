@@ -16,7 +16,7 @@ class Openvino(ModelKind):
     help = "an OpenVINO IR (FILE.xml and FILE.bin), run in float32 on one thread of the CPU"
     form = "FILE.xml"
     extra = "openvino"
-    priority = 50
+    priority = 48
 
     def recognises(self, source: object) -> bool:
         """Whether the name of a file ends in `.xml`."""

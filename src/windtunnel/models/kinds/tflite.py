@@ -16,7 +16,7 @@ class Tflite(ModelKind):
     help = "a TFLite network, also quantised, run by LiteRT on one thread of the CPU"
     form = "FILE.tflite"
     extra = "ai_edge_litert"
-    priority = 50
+    priority = 48
 
     def recognises(self, source: object) -> bool:
         """Whether the name of a file ends in `.tflite`."""
