@@ -41,8 +41,8 @@ class KerasModel(DescribedModel):
         self._keras = load_extra("keras", "A model of kind keras")
         self._network = self._loaded(path)
         taken = _image_input(self._network, path)
-        self._outputs = [str(name) for name in self._network.output_names]
-        self._output = self._outputs.index(chosen_output(declaration, self._outputs, path))
+        names = getattr(self._network, "output_names", None) or [item.name for item in self._network.outputs]
+        self._output = names.index(chosen_output(declaration, names, path))
         self._describe(declaration, list(taken.shape), DTYPES[taken.dtype], path)
         self._identify(file_digest(path))
 
@@ -53,11 +53,7 @@ class KerasModel(DescribedModel):
             raise UserError(f"{path} is not a model Keras can load: {runtime_reason(error)}") from error
 
     def _scores(self, tensor: NDArray[Any]) -> Scores:
-        scores = self._network(tensor, training=False)
-        if len(self._outputs) > 1:
-            scores = list(scores.values() if isinstance(scores, dict) else scores)[self._output]
-        elif isinstance(scores, list | tuple):
-            scores = scores[0]
+        scores = self._keras.tree.flatten(self._network(tensor, training=False))[self._output]
         return check_scores(self._keras.ops.convert_to_numpy(scores), len(tensor), self._where.name)
 
 

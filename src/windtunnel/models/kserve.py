@@ -84,8 +84,9 @@ class KserveModel(DescribedModel):
         self._version: str | None = None
         self._probe_tensor = self.preprocess.tensor.apply(probe_images(self.preprocess, PROBED_IMAGES))
         self._reference = self._probe_scores()
-        self._verified = self._requests.connections
+        self._verified: int | None = None
         self._identify(_digest(self._metadata, self._version or ""))
+        self._verified = self._requests.connections
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images; a new connection lets the model be checked again."""
@@ -103,7 +104,7 @@ class KserveModel(DescribedModel):
                 future.cancel()
             raise
         connections = self._requests.connections
-        if connections != self._verified:
+        if self._verified not in (None, connections):
             self._verify()
             self._verified = connections
         return scores
