@@ -208,6 +208,11 @@ class Served:
                 return
             self._start()
 
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
     def end(self) -> None:
         """Stop the server."""
         self._ended = True
