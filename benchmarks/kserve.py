@@ -23,6 +23,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import itertools
+
 from tests.inference_server import Settings, free_port, serving
 
 from windtunnel.models import Model, load_model
@@ -70,7 +72,9 @@ def main() -> None:
                 seconds.append(processor_seconds(server.pid))
                 assert np.array_equal(scores, expected), "served scores differ from local ones"
                 ratios.append(served_rate / local_rate)
-                costs = [1000 * (after - before) / len(images) for before, after in zip(seconds, seconds[1:])]
+                costs = [
+                    1000 * (after - before) / len(images) for before, after in itertools.pairwise(seconds)
+                ]
                 print(
                     f"round {number + 1}: local {local_rate:.1f}/s ({costs[0]:.1f} ms of processor time), "
                     f"served {served_rate:.1f}/s ({costs[1]:.1f} ms), ratio {ratios[-1]:.3f}",

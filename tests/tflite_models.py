@@ -1,4 +1,4 @@
-"""Tiny TFLite classifiers, written with the schema of LiteRT: scores are linear in the mean colour."""
+"""TFLite files without TensorFlow, written with LiteRT's schema: tiny classifiers by the mean colour."""
 
 from __future__ import annotations
 
@@ -11,11 +11,79 @@ from ai_edge_litert import schema_py_generated as schema
 
 from tests.onnx_models import colour_weights
 
+OPERATORS = schema.BuiltinOperator
 TYPES = {
     "float32": schema.TensorType.FLOAT32,
+    "int32": schema.TensorType.INT32,
     "int8": schema.TensorType.INT8,
     "uint8": schema.TensorType.UINT8,
 }
+
+
+class TfliteGraph:
+    """A graph that is filled with tensors and operators, then written."""
+
+    def __init__(self) -> None:
+        self._tensors: list[Any] = []
+        self._operators: list[Any] = []
+        self._buffers = [schema.BufferT()]
+        self._codes: list[int] = []
+
+    def tensor(self, shape: list[int], dtype: str = "float32", *, free_batch: bool = False) -> int:
+        """Add a tensor; returns its number."""
+        made = schema.TensorT()
+        made.name, made.shape, made.type = f"tensor-{len(self._tensors)}".encode(), shape, TYPES[dtype]
+        if free_batch:
+            made.shapeSignature = [-1, *shape[1:]]
+        self._tensors.append(made)
+        return len(self._tensors) - 1
+
+    def constant(self, values: np.ndarray) -> int:
+        """Add stored values; returns the number of their tensor."""
+        number = self.tensor(list(values.shape), values.dtype.name)
+        self._tensors[number].buffer = len(self._buffers)
+        self._buffers.append(schema.BufferT())
+        self._buffers[-1].data = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
+        return number
+
+    def quantise(self, number: int, scale: float, zero: int) -> None:
+        """Declare scale and zero point of a tensor."""
+        quantisation = schema.QuantizationParametersT()
+        quantisation.scale = np.array([scale], np.float32)
+        quantisation.zeroPoint = np.array([zero], np.int64)
+        self._tensors[number].quantization = quantisation
+
+    def operator(self, code: int, inputs: list[int], output: int, options: str = "", **facts: Any) -> int:
+        """Add an operator with the options of a type of the schema; returns the number of its output."""
+        if code not in self._codes:
+            self._codes.append(code)
+        made = schema.OperatorT()
+        made.opcodeIndex, made.inputs, made.outputs = self._codes.index(code), inputs, [output]
+        if options:
+            made.builtinOptionsType = getattr(schema.BuiltinOptions, options)
+            made.builtinOptions = getattr(schema, f"{options}T")()
+            for name, value in facts.items():
+                setattr(made.builtinOptions, name, value)
+        self._operators.append(made)
+        return output
+
+    def write(self, path: Path, taken: int, returned: int) -> Path:
+        """Write the graph with its input and output."""
+        graph = schema.SubGraphT()
+        graph.tensors, graph.operators, graph.name = self._tensors, self._operators, b"main"
+        graph.inputs, graph.outputs = [taken], [returned]
+        model = schema.ModelT()
+        model.version, model.subgraphs, model.buffers = 3, [graph], self._buffers
+        model.operatorCodes = []
+        for code in self._codes:
+            made = schema.OperatorCodeT()
+            made.builtinCode = made.deprecatedBuiltinCode = code
+            made.version = 1
+            model.operatorCodes.append(made)
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        path.write_bytes(bytes(builder.Output()))
+        return path
 
 
 def write_colour_tflite(
@@ -25,78 +93,26 @@ def write_colour_tflite(
     side: int = 32,
     batch: int = 1,
     quantised: str = "",
-    input_scale: float = 1 / 128,
     input_zero: int = 0,
-    output_scale: float = 0.05,
     output_zero: int = 3,
 ) -> Path:
-    """Write a network of a fixed batch size, or -1; `quantised` is the type of its input and output."""
-    tensors: list[Any] = []
-    buffers = [schema.BufferT()]
-    sized = abs(batch)
+    """Write a network of a fixed batch size, or -1; `quantised` is the type of its input and output.
 
-    def tensor(name: str, shape: list[int], type_: str = "float32", data: Any = None) -> int:
-        made = schema.TensorT()
-        made.name, made.shape, made.type = name.encode(), shape, TYPES.get(type_, schema.TensorType.INT32)
-        if batch < 0 and data is None:
-            made.shapeSignature = [-1, *shape[1:]]
-        made.buffer = 0
-        if data is not None:
-            made.buffer = len(buffers)
-            buffers.append(schema.BufferT())
-            buffers[-1].data = np.frombuffer(data.tobytes(), np.uint8)
-        tensors.append(made)
-        return len(tensors) - 1
-
-    def quantise(index: int, scale: float, zero: int) -> None:
-        tensors[index].quantization = schema.QuantizationParametersT()
-        tensors[index].quantization.scale = np.array([scale], np.float32)
-        tensors[index].quantization.zeroPoint = np.array([zero], np.int64)
-
-    kinds = schema.BuiltinOperator
-    operators: list[Any] = []
-    codes: list[int] = []
-
-    def operator(code: int, inputs: list[int], output: int, options: Any = None, type_: int = 0) -> None:
-        if code not in codes:
-            codes.append(code)
-        made = schema.OperatorT()
-        made.opcodeIndex, made.inputs, made.outputs = codes.index(code), inputs, [output]
-        made.builtinOptions, made.builtinOptionsType = options, type_
-        operators.append(made)
-
-    taken = images = tensor("images", [sized, side, side, 3], quantised or "float32")
+    A quantised input has the scale 1/128, a quantised output 0.05.
+    """
+    graph, size, free = TfliteGraph(), abs(batch), batch < 0
+    taken = images = graph.tensor([size, side, side, 3], quantised or "float32", free_batch=free)
     if quantised:
-        quantise(taken, input_scale, input_zero)
-        images = tensor("values", [sized, side, side, 3])
-        operator(kinds.DEQUANTIZE, [taken], images)
-    axes = tensor("axes", [2], "int32", np.array([1, 2], np.int32))
-    mean = tensor("mean", [sized, 3])
-    operator(kinds.MEAN, [images, axes], mean, schema.ReducerOptionsT(), schema.BuiltinOptions.ReducerOptions)
-    weights = np.ascontiguousarray(colour_weights(classes, 3).T)
-    layer = tensor("weights", [classes, 3], "float32", weights)
-    scores = returned = tensor("scores", [sized, classes])
-    dense = schema.FullyConnectedOptionsT()
-    operator(
-        kinds.FULLY_CONNECTED, [mean, layer, -1], scores, dense, schema.BuiltinOptions.FullyConnectedOptions
-    )
+        graph.quantise(taken, 1 / 128, input_zero)
+        images = graph.operator(OPERATORS.DEQUANTIZE, [taken], graph.tensor([size, side, side, 3]))
+    axes = graph.constant(np.array([1, 2], np.int32))
+    mean = graph.tensor([size, 3], free_batch=free)
+    graph.operator(OPERATORS.MEAN, [images, axes], mean, "ReducerOptions", keepDims=False)
+    weights = graph.constant(colour_weights(classes, 3).T)
+    scores = graph.tensor([size, classes], free_batch=free)
+    graph.operator(OPERATORS.FULLY_CONNECTED, [mean, weights, -1], scores, "FullyConnectedOptions")
     if quantised:
-        returned = tensor("bytes", [sized, classes], quantised)
-        quantise(returned, output_scale, output_zero)
-        operator(kinds.QUANTIZE, [scores], returned)
-
-    graph = schema.SubGraphT()
-    graph.tensors, graph.operators, graph.inputs, graph.outputs = tensors, operators, [taken], [returned]
-    graph.name = b"colours"
-    model = schema.ModelT()
-    model.version, model.subgraphs, model.buffers = 3, [graph], buffers
-    model.operatorCodes = []
-    for code in codes:
-        made = schema.OperatorCodeT()
-        made.builtinCode = made.deprecatedBuiltinCode = code
-        made.version = 1
-        model.operatorCodes.append(made)
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), b"TFL3")
-    path.write_bytes(bytes(builder.Output()))
-    return path
+        returned = graph.tensor([size, classes], quantised)
+        graph.quantise(returned, 0.05, output_zero)
+        scores = graph.operator(OPERATORS.QUANTIZE, [scores], returned)
+    return graph.write(path, taken, scores)
