@@ -94,6 +94,7 @@ def test_the_option_changes_nothing_for_other_models(tmp_path: Path) -> None:
         for model in (colours, module)  # torch modules are put into evaluation mode
         for allowed in (False, True)
     ]
+    plans.append(windtunnel.plan(quantised_by_batch, "demo", "smoke", OPTIONS, batch=1))
     digests = [plan.recipe.digest for plan in plans]
     assert digests[0] == digests[1] and digests[2] == digests[3]
     assert not any(plan.recipe.model.batch_dependent for plan in plans)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import DEFAULT_PRECISION
-from windtunnel.models import Model, finite_rows, probe_images
+from windtunnel.models import Model, Scores, finite_rows, probe_images
 
 # Differences of scores, as a fraction of the largest score, that other kernels for other batch sizes explain.
 NOISE = 2e-4
@@ -36,7 +36,8 @@ def checked_for_batches(model: Model, *, allowed: bool) -> Model:
             f"{model.name} gives an image other scores in other batches or calls: they differ by "
             f"{100 * difference:.1f} % of the largest score, and {100 * noise:g} % is allowed. It normalises "
             "by batch statistics, quantises by batch, adapts itself at test time or draws at random. Put it "
-            f"into evaluation mode, or give {option('allow_batch_dependence', True)}."
+            f"into evaluation mode, give {option('batch', 1)} if it is meant for single images, or give "
+            f"{option('allow_batch_dependence', True)}."
         )
     marked = copy.copy(model)
     marked.batch_dependent = True
@@ -52,7 +53,7 @@ def batch_difference(model: Model) -> float:
     by_image: dict[int, list[NDArray[np.float32]]] = {}
     for call in CALLS:
         try:
-            scores = model.predict(images[list(call)])
+            scores = _predicted(model, images[list(call)])
         except (UserError, RunFailed):
             raise
         except Exception:  # the model's own code
@@ -63,6 +64,12 @@ def batch_difference(model: Model) -> float:
     finite = [rows for rows in groups if finite_rows(rows).all()]
     scale = max((float(np.abs(rows).max()) for rows in finite), default=0.0) or 1.0
     return max((float(np.ptp(rows, axis=0).max()) for rows in finite), default=0.0) / scale
+
+
+def _predicted(model: Model, images: NDArray[np.uint8]) -> Scores:
+    """The scores of images, in batches that are not larger than those of a run."""
+    starts = range(0, len(images), model.batch)
+    return np.concatenate([model.predict(images[start : start + model.batch]) for start in starts])
 
 
 def _images(model: Model) -> NDArray[np.uint8]:

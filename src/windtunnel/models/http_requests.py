@@ -136,6 +136,11 @@ class Requests:
             _send(connection, path, body, {**self._authorisation, **headers})
             response = connection.getresponse()
             content = _content(connection, response, deadline)
+        except ssl.SSLCertVerificationError as error:
+            raise UserError(
+                f"The certificate of {self._address.server} is not trusted ({error.verify_message}); put the "
+                "certificate of its authority into a file and name it in SSL_CERT_FILE."
+            ) from error
         except (OSError, http.client.HTTPException) as error:
             self._close()
             raise Unusable(_reason(error)) from error
