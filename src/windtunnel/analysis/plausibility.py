@@ -34,6 +34,12 @@ def implausible(run: ScoredRun) -> list[str]:
             "Only one class competes, so every prediction on its images is correct: the scores say nothing. "
             "Give data or a map with two classes or more."
         )
+    if run.recipe.model.batch_dependent:
+        warnings.append(
+            f"The model's scores of an image depend on the other images of its batch (of {run.recipe.batch}) "
+            "or on earlier calls. Images are not independent, so confidence intervals and p-values are not "
+            "valid, and another batch size, order or number of workers can change every score."
+        )
     if run.info.model.outputs_from == CONTRADICTED:
         warnings.append(contradicted_outputs("The model"))
     return [warning for warning in warnings if warning]

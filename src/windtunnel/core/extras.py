@@ -12,11 +12,14 @@ from windtunnel.core.errors import UserError
 # The requirement of each extra's library, as in pyproject.toml. The library can be installed from PyPI
 # regardless of how windtunnel itself was installed.
 REQUIREMENTS = {
+    "ai_edge_litert": "ai-edge-litert>=2.1",
     "av": "av>=14",
     "fastapi": "fastapi>=0.115",
     "fsspec": "fsspec>=2026.9",
     "ipywidgets": "ipywidgets>=8",
+    "keras": "keras>=3.10",
     "onnx": "onnx>=1.17",
+    "openvino": "openvino>=2025.3",
     "pandas": "pandas>=2.2",
     "psycopg": "psycopg>=3.2",
     "psycopg_binary": "psycopg-binary>=3.2",

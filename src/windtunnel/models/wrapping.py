@@ -206,7 +206,7 @@ class WrappedModel(Model):
 # The attributes that a wrapped model has itself; the others are the base model's.
 OWN = (
     "name", "fingerprint", "outputs", "outputs_from", "wrappers", "declared_wrappers", "passes",
-    "fitted_images", "fitting_batch",
+    "fitted_images", "fitting_batch", "batch_dependent",
 )  # fmt: skip
 for _name in Model.__annotations__:
     if _name not in OWN:
