@@ -19,6 +19,8 @@ from windtunnel.published.c_bar import SOURCE, c_bar_severities
     met_by="Sparse sensors, stippled print, data lost in transmission.",
     family="occlusion",
     source=SOURCE,
+    revision=1,
+    golden="c77e782064511858275d6894ea55f84d",
 )
 def blue_noise_sample(image: Image, rng: Draws, *, strength: float) -> Image:
     """Keep the pixels where blue noise of standard deviation 1 is above 0.3 strength - 2.5."""

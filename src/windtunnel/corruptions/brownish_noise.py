@@ -19,6 +19,8 @@ from windtunnel.published.c_bar import SOURCE, c_bar_severities
     met_by="Uneven development of film, stained prints, compressed shadows.",
     family="noise",
     source=SOURCE,
+    revision=1,
+    golden="5237536818566732b7d60c7a0f4831f0",
 )
 def brownish_noise(image: Image, rng: Draws, *, strength: float) -> Image:
     """Add noise of standard deviation 6.4 strength whose amplitude falls as 1 / (frequency^2 + 1)."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
+from windtunnel.kernels.bilinear import level_between
 from windtunnel.kernels.gaussian import weights
 from windtunnel.kernels.jit import jit
 from windtunnel.published.c_bar import SOURCE, c_bar_severities
@@ -30,6 +31,8 @@ FLAT = 1.0 - 1e-3
     met_by="Underwater cameras, pools, textured glass, wet windscreens.",
     family="geometry",
     source=SOURCE,
+    revision=1,
+    golden="a475ace76f677ea55091280e6852f728",
 )
 def caustic_refraction(image: Image, rng: Draws, *, strength: float) -> Image:
     """Refract by the slope of a pattern of caustics, smoothed with sigma 1, and light it from one side."""
@@ -85,16 +88,8 @@ def _refract(image: Image, caustics: NDArray[np.float64], lens: float, lighting:
                 bend = lens * math.sin(angle - math.asin(math.sin(angle) / REFRACTIVE_INDEX)) / steepness
                 down, across = round(bend * slope_y, 3), round(bend * slope_x, 3)
             light = lighting * (slope_y - slope_x)
-            top, left = math.floor(y + down), math.floor(x + across)
-            below, right = y + down - top, x + across - left
             for c in range(3):
-                level = (1.0 - below) * (
-                    (1.0 - right) * _byte(image, top, left, c) + right * _byte(image, top, left + 1, c)
-                )
-                level += below * (
-                    (1.0 - right) * _byte(image, top + 1, left, c)
-                    + right * _byte(image, top + 1, left + 1, c)
-                )
+                level = level_between(image, y + down, x + across, c)
                 out[y, x, c] = np.uint8(255.0 * min(max(level / 255.0 + light, 0.0), 1.0))
     return out
 
@@ -103,10 +98,3 @@ def _refract(image: Image, caustics: NDArray[np.float64], lens: float, lighting:
 def _at(field: NDArray[np.float64], y: int, x: int) -> float:
     """The value at a place, 0 outside."""
     return field[y, x] if 0 <= y < field.shape[0] and 0 <= x < field.shape[1] else 0.0
-
-
-@jit
-def _byte(image: Image, y: int, x: int, channel: int) -> float:
-    """The level at a place, 0 outside."""
-    inside = 0 <= y < image.shape[0] and 0 <= x < image.shape[1]
-    return np.float64(image[y, x, channel]) if inside else 0.0

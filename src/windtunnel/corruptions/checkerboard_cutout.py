@@ -23,6 +23,8 @@ GREY = 128
     met_by="Fences, grilles and labels in front of the scene, lost blocks of a video.",
     family="occlusion",
     source=SOURCE,
+    revision=1,
+    golden="4a30ac90309d713accd27f03973c6d23",
 )
 def checkerboard_cutout(image: Image, rng: Draws, *, strength: float) -> Image:
     """Make 10 % strength of a checkerboard's dark fields grey; fields are 10 to 25 % of the short side."""

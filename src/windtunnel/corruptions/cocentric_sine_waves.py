@@ -20,6 +20,8 @@ from windtunnel.published.c_bar import SOURCE, c_bar_severities
     met_by="Moire on screens, ripples on water, Newton's rings in scans.",
     family="noise",
     source=SOURCE,
+    revision=1,
+    golden="bd9005c79d11ea22d4b3ee3440cbb74e",
 )
 def cocentric_sine_waves(image: Image, rng: Draws, *, strength: float) -> Image:
     """Add sawtooth rings of height 12.8 strength around a random centre, whose radius is a sine of angle."""

@@ -24,6 +24,8 @@ COUNTS = (150, 300, 600, 800, 1000)
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
     family="occlusion",
     source="Li et al. 2025, LAION-C",
+    revision=1,
+    golden="17adc38e4a7f637a83d9606cc513c9c0",
 )
 def geometric_shapes(
     image: Image, rng: Draws, *, count: float, least: float, most: float, edition_side: float

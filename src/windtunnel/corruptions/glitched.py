@@ -23,6 +23,8 @@ SEED = 1
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
     family="digital",
     source="Li et al. 2025, LAION-C, with glitch_this",
+    revision=1,
+    golden="cf365b32eac88d06498d766815517f70",
     random=False,
 )
 def glitched(image: Image, rng: Draws, *, level: float) -> Image:

@@ -22,6 +22,8 @@ LEAST_RAYS, MOST_RAYS = 50, 200
     met_by="Backlight, a fogged lens wiped in the centre.",
     family="lighting",
     source=SOURCE,
+    revision=1,
+    golden="95e5afad857d51a30a2e73dd2cd014d7",
 )
 def inverse_sparkles(image: Image, rng: Draws, *, strength: float) -> Image:
     """Show the image in a star with a radius of a quarter of the short side; its edge sharpens."""

@@ -23,6 +23,8 @@ RANGES = ((0, 50), (50, 100), (100, 125), (125, 150), (150, 255))
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
     family="lighting",
     source="Li et al. 2025, LAION-C",
+    revision=1,
+    golden="5ac15d5154a81bb797e754c705ede9fe",
 )
 def luminance_checkerboard(image: Image, rng: Draws, *, least: float, most: float, tile: float) -> Image:
     """Add `least` to `most` levels to tiles whose row plus column is even, and subtract them from others."""

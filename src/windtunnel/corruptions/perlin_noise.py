@@ -23,6 +23,8 @@ FINEST = 16
     met_by="Smoke, mist, marbled and stained surfaces.",
     family="weather",
     source=SOURCE,
+    revision=1,
+    golden="2ea066c8a947ac16f613f6b89b143724",
 )
 def perlin_noise(image: Image, rng: Draws, *, strength: float) -> Image:
     """Blend 5 % strength of grey turbulence, whose coarsest cells are a seventh of the short side."""

@@ -20,6 +20,8 @@ from windtunnel.published.c_bar import SOURCE, c_bar_severities
     met_by="Oil films, soap bubbles, interference on screens.",
     family="colour",
     source=SOURCE,
+    revision=1,
+    golden="0c8d8df411ac914c31a0babdcd27da19",
 )
 def plasma_noise(image: Image, rng: Draws, *, strength: float) -> Image:
     """Blend coloured sines of coordinates that are warped four to six times, with amplitude 6.4 strength."""

@@ -20,6 +20,8 @@ from windtunnel.published.c_bar import SOURCE, c_bar_severities
     met_by="Flickering light under a rolling shutter, electrical interference, moire.",
     family="noise",
     source=SOURCE,
+    revision=1,
+    golden="08e74bd79d114960088a6c93020a6a42",
 )
 def single_frequency_greyscale(image: Image, rng: Draws, *, strength: float) -> Image:
     """Add a sine of random frequency, direction and phase with amplitude 19.6 strength."""

@@ -23,6 +23,8 @@ LEAST_RAYS, MOST_RAYS = 50, 200
     met_by="Headlights at night, glitter, reflections on water and chrome.",
     family="lighting",
     source=SOURCE,
+    revision=1,
+    golden="02897d951b79e58c299c0002c612fdf1",
 )
 def sparkles(image: Image, rng: Draws, *, strength: float) -> Image:
     """Lay five stars over each other, with radii of 1 % of the short side times strength."""
@@ -51,9 +53,7 @@ def _sparkle(
         for x in range(width):
             dark = 1.0
             for star in range(rows.size):
-                dark *= 1.0 - ray_light(
-                    y - rows[star], x - columns[star], lengths[star, : counts[star]], 1.0
-                )
+                dark *= 1.0 - ray_light(y - rows[star], x - columns[star], lengths[star, : counts[star]], 1.0)
             for c in range(3):
                 out[y, x, c] = np.uint8(WHITE - dark * (WHITE - np.float64(image[y, x, c])))
     return out

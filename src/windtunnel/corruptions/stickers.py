@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging.tiles import check_tiles
-from windtunnel.imaging.tiles import tiles as tiles_of
+from windtunnel.imaging.tiles import check_tiles, sticker_tiles
 from windtunnel.kernels.jit import jit
 
 COUNTS = (100, 200, 400, 600, 1200)
@@ -27,6 +26,8 @@ COUNTS = (100, 200, 400, 600, 1200)
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
     family="occlusion",
     source="Li et al. 2025, LAION-C",
+    revision=1,
+    golden="b30732cf2aa7aa2b43c0f78f7cdb4875",
     settings=("tiles",),
     check=check_tiles,
     note=(
@@ -43,7 +44,7 @@ def stickers(
     """
     height, width = image.shape[:2]
     number = round(count * height * width / edition_side**2)
-    library = tiles_of(tiles, int(side))
+    library = sticker_tiles(tiles, int(side))
     return _pasted(
         image,
         library,

@@ -24,6 +24,8 @@ LARGE = tuple((lines, step, 40, 224) for lines, step in ((224, 1), (178, 2), (11
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
     family="digital",
     source="Li et al. 2025, LAION-C",
+    revision=1,
+    golden="e5681245aff1c58a6d43492a526bd861",
     random=False,
 )
 def vertical_lines(

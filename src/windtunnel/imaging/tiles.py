@@ -15,7 +15,7 @@ from windtunnel.core.images import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.header import read_header
-from windtunnel.kernels.scene_tiles import scene_tiles
+from windtunnel.kernels.scene_tiles import muted_scene_tiles, scene_tiles
 
 # The share of an image's short side that a tile shows: the centre 224 of 256 pixels.
 CENTRE = 224 / 256
@@ -29,6 +29,11 @@ def tiles(folder: str, side_px: int) -> NDArray[np.uint8]:
     if not folder:
         return scene_tiles(side_px)
     return np.stack([_shrunk(path, side_px) for path in tile_files(folder)])
+
+
+def sticker_tiles(folder: str, side_px: int) -> NDArray[np.uint8]:
+    """The tiles that stickers show: all of a folder, or drawn scenes without strong colours."""
+    return tiles(folder, side_px) if folder else muted_scene_tiles(side_px)
 
 
 @lru_cache(maxsize=16)

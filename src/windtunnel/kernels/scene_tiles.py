@@ -15,6 +15,8 @@ from windtunnel.kernels.jit import jit
 # Scenes along each axis of the colour cube: their mean colours cover it evenly.
 SHADES = 20
 SCENES = SHADES**3
+# Muted scenes, as most photographs are: their red, green and blue differ by at most this many shades.
+MUTED = 5
 # The draws of one scene.
 DRAWS = 18
 # Points per side of a pixel over which a scene is averaged.
@@ -31,6 +33,14 @@ def scene_tiles(side_px: int) -> NDArray[np.uint8]:
     _draw(np.uint64(KEY), tiles)
     tiles.flags.writeable = False
     return tiles
+
+
+@lru_cache(maxsize=16)
+def muted_scene_tiles(side_px: int) -> NDArray[np.uint8]:
+    """The scenes without strong colours."""
+    scene = np.arange(SCENES)
+    shades = np.stack([scene // SHADES**c % SHADES for c in range(3)])
+    return scene_tiles(side_px)[np.ptp(shades, axis=0) <= MUTED]
 
 
 @jit
@@ -52,8 +62,12 @@ def _draw(key: np.uint64, tiles: NDArray[np.uint8]) -> None:
             shape = 160.0 * (drawn[7] - 0.5) + 90.0 * (drawn[8 + c] - 0.5)
             for y in range(side):
                 for x in range(side):
-                    noise = np.float64(np.int64(word(key, grain + np.uint64(y * side + x)) >> _S11)) * 2.0**-53
-                    value = base + ground * (pattern[0, y, x] - means[0]) + shape * (pattern[1, y, x] - means[1])
+                    noise = (
+                        np.float64(np.int64(word(key, grain + np.uint64(y * side + x)) >> _S11)) * 2.0**-53
+                    )
+                    value = (
+                        base + ground * (pattern[0, y, x] - means[0]) + shape * (pattern[1, y, x] - means[1])
+                    )
                     value += GRAIN * (noise - 0.5)
                     tiles[scene, y, x, c] = np.uint8(min(max(value, 0.0), 255.0))
 
