@@ -95,7 +95,7 @@ def test_tiles_of_a_folder_replace_the_drawn_ones(name: str, tmp_path: Path) -> 
         with pytest.raises(windtunnel.UserError, match="folder of 16 or more images"):
             windtunnel.corrupt(image, name, 4, settings={"tiles": str(place)})
     (tmp_path / "notes.txt").write_text("no image")
-    with pytest.raises(windtunnel.UserError, match="notes.txt cannot be read as an image"):
+    with pytest.raises(windtunnel.UserError, match=r"notes\.txt cannot be read as an image"):
         windtunnel.corrupt(image, name, 4, settings={"tiles": folder})
 
 

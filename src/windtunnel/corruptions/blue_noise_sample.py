@@ -24,7 +24,8 @@ from windtunnel.published.c_bar import SOURCE, c_bar_severities
 )
 def blue_noise_sample(image: Image, rng: Draws, *, strength: float) -> Image:
     """Keep the pixels where blue noise of standard deviation 1 is above 0.3 strength - 2.5."""
-    noise = spectral_noise(*image.shape[:2], rng.key("phases"), _blue)
+    height, width = image.shape[:2]
+    noise = spectral_noise(height, width, rng.key("phases"), _blue)
     return keep_above(image, noise, (0.3 * strength - 2.5) * spread(noise))
 
 

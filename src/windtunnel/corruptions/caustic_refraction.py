@@ -36,9 +36,10 @@ FLAT = 1.0 - 1e-3
 )
 def caustic_refraction(image: Image, rng: Draws, *, strength: float) -> Image:
     """Refract by the slope of a pattern of caustics, smoothed with sigma 1, and light it from one side."""
-    side = min(image.shape[:2])
+    height, width = image.shape[:2]
+    side = min(height, width)
     size = rng.uniform("size", 0.75, 1.25) * side
-    caustics = _caustics(*image.shape[:2], rng.uniform("time", 0.5, 2.0), size)
+    caustics = _caustics(height, width, rng.uniform("time", 0.5, 2.0), size)
     half = weights(1.0)
     kernel = np.concatenate([half[:0:-1], half])
     caustics = cv2.sepFilter2D(caustics, cv2.CV_64F, kernel, kernel, borderType=cv2.BORDER_REFLECT)

@@ -29,7 +29,7 @@ ROTATIONS = 21
     golden="d6a3bf5315d36f8ec7e0691e5678096f",
     random=False,
 )
-def circular_motion_blur(image: Image, rng: Draws, *, strength: float) -> Image:
+def circular_motion_blur(image: Image, rng: Draws, *, strength: float) -> Image:  # noqa: ARG001
     """Average 21 rotations by up to 1.5 degrees strength, weighted exp(-2 share^2), with cubic splines."""
     planes = np.stack([spline_filter(image[:, :, c] / 255.0, 3, mode="mirror") for c in range(3)], axis=2)
     shares = [2 * number / (ROTATIONS - 1) - 1 for number in range(ROTATIONS)]

@@ -18,7 +18,7 @@ SEED = 1
 
 @corruption(
     params=("level",),
-    severities={edition: LEVELS for edition in (224, 299, 64, 32)},
+    severities=dict.fromkeys((224, 299, 64, 32), LEVELS),
     imitates="A broken analogue video signal.",
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
     family="digital",
@@ -27,7 +27,7 @@ SEED = 1
     golden="cf365b32eac88d06498d766815517f70",
     random=False,
 )
-def glitched(image: Image, rng: Draws, *, level: float) -> Image:
+def glitched(image: Image, rng: Draws, *, level: float) -> Image:  # noqa: ARG001
     """Shift 2 level bands by up to level^2 % of the width, and one channel by up to 2 level pixels.
 
     As in the published images, the bands are the same for every image of a size.
@@ -50,12 +50,12 @@ def _glitch(height: int, width: int, level: int) -> tuple[list[tuple[int, int, i
     furthest = int(level**2 / 100 * width)
     bands = []
     for number in range(2 * level):
-        draw = Random(SEED + number)  # noqa: S311 - the published draws
+        draw = Random(SEED + number)
         shift = draw.randint(-furthest, furthest)
         if shift:
             top = draw.randint(0, height)
             bands.append((top, min(top + draw.randint(1, height // 4), height), shift))
-    draw = Random(SEED)  # noqa: S311 - the published draws
+    draw = Random(SEED)
     channel = draw.randint(0, 2)
     across, down = (draw.randint(-2 * level, 2 * level) for _ in range(2))
     return bands, (channel, across % width, down % height)

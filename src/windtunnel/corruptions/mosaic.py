@@ -38,7 +38,7 @@ LARGE = ((4,), (6,), (8,), (16,), (28,))
         "--set mosaic.tiles=DIR uses the images of a folder."
     ),
 )
-def mosaic(image: Image, rng: Draws, *, tile: float, tiles: str = "") -> Image:
+def mosaic(image: Image, rng: Draws, *, tile: float, tiles: str = "") -> Image:  # noqa: ARG001
     """Replace cells of `tile` pixels by the tile of the nearest mean colour.
 
     A cell's colour is that of a bicubic reduction of the image. Cells at the edges are cut off equally on

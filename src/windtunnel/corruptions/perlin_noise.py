@@ -70,4 +70,5 @@ def _noise(gradients: NDArray[np.float64], order: NDArray[np.int64], down: float
     first = upper + ease_y * (lower - upper)
     upper, lower = y * c[0] + (x - 1) * c[1], (y - 1) * d[0] + (x - 1) * d[1]
     second = upper + ease_y * (lower - upper)
-    return 1.5 * (first + ease_x * (second - first))
+    noise: float = 1.5 * (first + ease_x * (second - first))
+    return noise

@@ -29,7 +29,13 @@ LARGE = tuple((lines, step, 40, 224) for lines, step in ((224, 1), (178, 2), (11
     random=False,
 )
 def vertical_lines(
-    image: Image, rng: Draws, *, lines: float, step: float, reach: float, edition_side: float
+    image: Image,
+    rng: Draws,  # noqa: ARG001
+    *,
+    lines: float,
+    step: float,
+    reach: float,
+    edition_side: float,
 ) -> Image:
     """Draw lines of one pixel from cell to cell of a column, on black, each in its cell's mean colour.
 
@@ -53,7 +59,7 @@ def _drawn(image: Image, lines: int, step: int, reach: float) -> Image:
             red, green, blue, grey, count = 0, 0, 0, 0, 0
             for y in range(top, min(top + step, height)):
                 for x in range(left, right):
-                    r, g, b = np.int64(image[y, x, 0]), np.int64(image[y, x, 1]), np.int64(image[y, x, 2])
+                    r, g, b = int(image[y, x, 0]), int(image[y, x, 1]), int(image[y, x, 2])
                     red, green, blue = red + r, green + g, blue + b
                     grey += (19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16
                     count += 1

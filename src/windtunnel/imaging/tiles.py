@@ -48,7 +48,8 @@ def tile_files(folder: str) -> list[Path]:
     files = sorted(path for path in place.iterdir() if path.is_file()) if place.is_dir() else []
     if len(files) < LEAST:
         raise UserError(
-            f"{place} contains {len(files)} files; give a folder of {LEAST} or more images, without subfolders."
+            f"{place} contains {len(files)} files; give a folder of {LEAST} or more images, without "
+            "subfolders."
         )
     return files
 

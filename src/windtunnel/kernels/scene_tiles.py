@@ -40,7 +40,8 @@ def muted_scene_tiles(side_px: int) -> NDArray[np.uint8]:
     """The scenes without strong colours."""
     scene = np.arange(SCENES)
     shades = np.stack([scene // SHADES**c % SHADES for c in range(3)])
-    return scene_tiles(side_px)[np.ptp(shades, axis=0) <= MUTED]
+    muted = np.ptp(shades, axis=0) <= MUTED
+    return np.asarray(scene_tiles(side_px)[muted], np.uint8)
 
 
 @jit

@@ -21,7 +21,7 @@ def ray_light(down: float, across: float, lengths: NDArray[np.float64], power: f
     place = (math.atan2(across, down) + math.pi) / (2 * math.pi) * lengths.size
     ray = int(place)
     between = place - ray
-    length = lengths[ray % lengths.size]
+    length: float = lengths[ray % lengths.size]
     length += between * (lengths[(ray + 1) % lengths.size] - length)
     light = length * length / (down * down + across * across + 1e-4)
     if power != 1.0:
