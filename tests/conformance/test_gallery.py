@@ -90,6 +90,9 @@ def test_every_unit_stands_under_one_heading_and_the_suites_decide_which() -> No
         "Weather",
         "Digital",
         "Extra, for validation",
+        "ImageNet-C-bar",
+        "CIFAR-10-C-bar",
+        "LAION-C",
         "Syn2Nat candidates",
     ]
     assert sorted(name for names in groups.values() for name in names) == UNITS

@@ -22,7 +22,7 @@ LARGE = tuple((lines, step, 40, 224) for lines, step in ((224, 1), (178, 2), (11
     },
     imitates="A drawing of the image in vertical strokes.",
     met_by="Out-of-distribution tests of models that were trained on web-scale data.",
-    family="digital",
+    family="geometry",
     source="Li et al. 2025, LAION-C",
     revision=1,
     golden="e5681245aff1c58a6d43492a526bd861",

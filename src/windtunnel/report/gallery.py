@@ -22,6 +22,13 @@ STRIPS = "gallery"
 TEST_SUITE = "imagenet-c"
 VALIDATION_SUITE = "imagenet-c-extra"
 CANDIDATE_SUITE = "syn2nat-candidates"
+# Further suites, by the heading of their corruptions.
+OTHER_SUITES = {
+    "ImageNet-C-bar": "imagenet-c-bar",
+    "CIFAR-10-C-bar": "cifar-10-c-bar",
+    "LAION-C": "laion-c",
+    "Syn2Nat candidates": CANDIDATE_SUITE,
+}
 SEQUENCE_SUITE = "imagenet-p"
 SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
@@ -52,6 +59,8 @@ fog.png
 **{test} corruptions are ImageNet-C's test set** (suite `{test_suite}`): report scores on them, and never \
 train or choose a model with them. **{validation} more are for validation** (suite `{validation_suite}`): \
 use them to choose models. The two are never mixed into one score. \
+Suites `imagenet-c-bar` and `cifar-10-c-bar` have ten corruptions each that are unlike those of ImageNet-C, \
+and suite `laion-c` has six that are rare even in web-scale training data. \
 **{candidates} are the candidates of Syn2Nat** (suite `{candidate_suite}`), with the prefix `s2n/`.
 """
 
@@ -124,12 +133,14 @@ def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()
 
 
 def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
-    """Units by heading: families of the test suite, the validation suite, candidates, and all others."""
+    """Units by heading: families of the test suite, the validation suite, further suites, and all others."""
     by_name = {unit.name: unit for unit in units}
     test, validation = load_suite(TEST_SUITE).units, load_suite(VALIDATION_SUITE).units
     headings = {name: by_name[name].family.capitalize() for name in test if name in by_name}
     headings |= {name: "Extra, for validation" for name in validation if name in by_name}
-    headings |= {name: "Syn2Nat candidates" for name in load_suite(CANDIDATE_SUITE).units if name in by_name}
+    for heading, suite in OTHER_SUITES.items():
+        members = [name for name in load_suite(suite).units if name in by_name and name not in headings]
+        headings |= dict.fromkeys(members, heading)
     headings |= {name: "In none of these suites" for name in by_name if name not in headings}
     groups: dict[str, list[Corruption]] = {}
     for name, heading in headings.items():
