@@ -37,7 +37,7 @@ EDITION = 224
 QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
-DRAWS_BYTES = 26_000
+SMALL_BYTES = 26_000
 # Units with more parameters than this have no table.
 TABLE_ROWS = 3
 
@@ -49,7 +49,7 @@ HEAD = """\
 Every corruption at every severity: the clean image, then severities 1 to 5. Corruptions with one strength \
 show five draws. The scene is drawn by \
 windtunnel, corrupted at {edition} pixels with the parameters of edition {edition}, and shown at three \
-quarters of its size. Fog at severity 3 is written `fog:3`. To see one on an image of your own:
+quarters of its size, or smaller. Fog at severity 3 is written `fog:3`. To see one on an image of your own:
 
 ```console
 $ windtunnel show fog --image photo.jpg
@@ -108,7 +108,12 @@ def strip_bytes(unit: Unit) -> int:
     """The size limit of a unit's strip."""
     if isinstance(unit, Perturbation):
         return FRAMES_BYTES
-    return DRAWS_BYTES if unit.has_one_strength else STRIP_BYTES
+    return SMALL_BYTES if _is_small(unit) else STRIP_BYTES
+
+
+def _is_small(unit: Corruption) -> bool:
+    """Whether a corruption has a small strip: those of the further suites."""
+    return any(unit.name in load_suite(suite).units for suite in OTHER_SUITES.values())
 
 
 def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()) -> str:
@@ -153,7 +158,7 @@ def gallery_strip(unit: Unit) -> bytes:
     edition = _edition(unit)
     if isinstance(unit, Perturbation):
         image = frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX)
-    elif unit.has_one_strength:
+    elif _is_small(unit):
         image = strip(unit, _scene(edition), edition, FRAME_CELL_PX)
     else:
         image = strip(unit, _scene(edition), edition)
