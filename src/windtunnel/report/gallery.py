@@ -34,7 +34,7 @@ SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
 
 # A strip is stored at the first of these JPEG qualities that meets its size limit, or at the last.
-QUALITIES = range(90, 35, -5)
+QUALITIES = range(90, 30, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
 SMALL_BYTES = 26_000
