@@ -34,10 +34,11 @@ SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
 
 # A strip is stored at the first of these JPEG qualities that meets its size limit, or at the last.
-QUALITIES = range(90, 30, -5)
+QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
-SMALL_BYTES = 26_000
+DRAWS_BYTES = 26_000
+SMALL_BYTES = 32_000
 # Units with more parameters than this have no table.
 TABLE_ROWS = 3
 
@@ -108,6 +109,8 @@ def strip_bytes(unit: Unit) -> int:
     """The size limit of a unit's strip."""
     if isinstance(unit, Perturbation):
         return FRAMES_BYTES
+    if unit.has_one_strength:
+        return DRAWS_BYTES
     return SMALL_BYTES if _is_small(unit) else STRIP_BYTES
 
 
@@ -158,7 +161,7 @@ def gallery_strip(unit: Unit) -> bytes:
     edition = _edition(unit)
     if isinstance(unit, Perturbation):
         image = frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX)
-    elif _is_small(unit):
+    elif unit.has_one_strength or _is_small(unit):
         image = strip(unit, _scene(edition), edition, FRAME_CELL_PX)
     else:
         image = strip(unit, _scene(edition), edition)
