@@ -27,6 +27,7 @@ from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.data.shelf import Place, place_text
+from windtunnel.published.c_bar import IMAGENET_C_BAR, c_bar_strengths
 
 # Names of severity folders: those of ImageNet-C, and those of LAION-C.
 LEVEL_NAMES = {
@@ -198,7 +199,7 @@ def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
     folders is used.
     """
     names = list(folders)
-    strengths = c_bar_strengths().get(corruption, {})
+    strengths = _folder_strengths().get(corruption, {})
     by_level = {name: LEVEL_NAMES[name] for name in names if name in LEVEL_NAMES}
     by_strength = {
         name: strengths[float(name)] for name in names if _NUMBER.fullmatch(name) and float(name) in strengths
@@ -207,10 +208,12 @@ def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1)
-def c_bar_strengths() -> dict[str, dict[float, int]]:
+def _folder_strengths() -> dict[str, dict[float, int]]:
     """The severities of ImageNet-C-bar's folder names: corruption -> strength -> severity."""
-    rows = csv.DictReader(io.StringIO(published.read_text("c_bar_strengths.csv")))
-    return {row["corruption"]: {float(row[f"s{level}"]): level for level in SEVERITIES} for row in rows}
+    return {
+        corruption: dict(zip(strengths, SEVERITIES, strict=True))
+        for corruption, strengths in c_bar_strengths()[IMAGENET_C_BAR].items()
+    }
 
 
 @dataclass(frozen=True)
