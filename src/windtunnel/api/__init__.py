@@ -86,6 +86,11 @@ if TYPE_CHECKING:
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
+    from windtunnel.api.publishing import COMMENT_NAME as COMMENT_NAME
+    from windtunnel.api.publishing import check_github as check_github
+    from windtunnel.api.publishing import comment_on_pull_request as comment_on_pull_request
+    from windtunnel.api.publishing import summarise_change as summarise_change
+    from windtunnel.api.publishing import write_job_summary as write_job_summary
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
@@ -217,6 +222,13 @@ _NAMES = {
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
+    "windtunnel.api.publishing": (
+        "COMMENT_NAME",
+        "check_github",
+        "comment_on_pull_request",
+        "summarise_change",
+        "write_job_summary",
+    ),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
         "place_among_public",
