@@ -29,8 +29,8 @@ class HalfWrong:
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         scores = self._model.predict(batch)
-        odd = batch.astype(np.int64).sum(axis=(1, 2, 3)) % 2 == 1
-        return np.where(odd[:, None], -scores, scores)
+        half = batch.astype(np.int64).sum(axis=(1, 2, 3)) * 2654435761 % 1000 < 500
+        return np.where(half[:, None], -scores, scores)
 
 
 @pytest.fixture(scope="module")

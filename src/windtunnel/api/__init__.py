@@ -86,14 +86,17 @@ if TYPE_CHECKING:
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
+    from windtunnel.api.output_files import check_html as check_html
     from windtunnel.api.publishing import COMMENT_NAME as COMMENT_NAME
     from windtunnel.api.publishing import check_github as check_github
     from windtunnel.api.publishing import comment_on_pull_request as comment_on_pull_request
     from windtunnel.api.publishing import summarise_change as summarise_change
     from windtunnel.api.publishing import write_job_summary as write_job_summary
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
+    from windtunnel.api.reporting import leaderboard as leaderboard
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
+    from windtunnel.api.reporting import write_leaderboard as write_leaderboard
     from windtunnel.api.reporting import write_report as write_report
     from windtunnel.api.reviewing import create_review_task as create_review_task
     from windtunnel.api.reviewing import export_review as export_review
@@ -220,6 +223,7 @@ _NAMES = {
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.output_files": ("check_html",),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.publishing": (
@@ -231,8 +235,10 @@ _NAMES = {
     ),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
+        "leaderboard",
         "place_among_public",
         "summarise_runs",
+        "write_leaderboard",
         "write_report",
     ),
     "windtunnel.api.reviewing": (

@@ -37,6 +37,7 @@ COMMANDS = {
     "explain": ("windtunnel.cli.explain", "Draw the image regions that a prediction depends on."),
     "gate": ("windtunnel.cli.gate", "Exit with 1 if a run is worse than a baseline run."),
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
+    "leaderboard": ("windtunnel.cli.leaderboard", "Write a sortable page of own models."),
     "list": ("windtunnel.cli.list_", "List corruptions, suites, metrics and other plug-ins."),
     "make": ("windtunnel.cli.make", "Write a corrupted copy of a dataset."),
     "overlap": ("windtunnel.cli.overlap", "Measure how far corruptions overlap, by training."),

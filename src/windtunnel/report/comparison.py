@@ -99,7 +99,7 @@ def comparison_csv(comparison: Comparison) -> str:
             "repaired": counts[1] if counts else "",
         }
         rows.append([row[name] for name in CSV_COLUMNS])
-    return _csv(CSV_COLUMNS, rows)
+    return rows_csv(CSV_COLUMNS, rows)
 
 
 def flips_csv(comparison: Comparison) -> str:
@@ -107,7 +107,7 @@ def flips_csv(comparison: Comparison) -> str:
     rows = [
         [comparison.columns[flips.other].run, *image] for flips in comparison.flips for image in flips.images
     ]
-    return _csv(("run", "image", "broken", "repaired"), rows)
+    return rows_csv(("run", "image", "broken", "repaired"), rows)
 
 
 def run_names(comparison: Comparison) -> list[str]:
@@ -251,7 +251,8 @@ def _difference_text(difference: Difference, metric: str) -> str:
     return f"{value}{unit_text} [{low}, {high}]"
 
 
-def _csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+def rows_csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+    """A header and rows of values as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
