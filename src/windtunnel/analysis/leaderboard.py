@@ -180,11 +180,19 @@ def _columns(scored: Sequence[_Scored]) -> tuple[BoardColumn, ...]:
 
 
 def _headlines(item: _Scored) -> list[Key]:
-    shifted = [part.name for part in item.run.parts if part.role == "shifted"]
-    usual = next((key for key in HEADLINES if key in item.scores), None)
-    head = natural_head(item.scores, shifted) or usual
+    head = headline_of(item.run, list(item.scores.values()))
     clean = next((key for key in CLEAN if key in item.scores), None)
-    return [key for key in (head, clean) if key]
+    return [key for key in ((head.metric, head.condition), clean) if key]
+
+
+def headline_of(run: ScoredRun, scores: Sequence[Score]) -> Score:
+    """The score by which models are ranked on a run's benchmark."""
+    if not scores:
+        raise UserError(f"{run.path} has no scores: its images have no labels; give runs over labelled images.")
+    by_key = {(score.metric, score.condition): score for score in scores}
+    shifted = [part.name for part in run.parts if part.role == "shifted"]
+    usual = next((key for key in HEADLINES if key in by_key), next(iter(by_key)))
+    return by_key[natural_head(by_key, shifted) or usual]
 
 
 def _rows(scored: Sequence[_Scored], columns: Sequence[BoardColumn]) -> list[BoardRow]:

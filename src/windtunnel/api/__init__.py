@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from windtunnel.api.listing import PUBLISHED_METRICS as PUBLISHED_METRICS
     from windtunnel.api.listing import list_plugins as list_plugins
     from windtunnel.api.listing import published_sources as published_sources
+    from windtunnel.api.logging_runs import log_runs as log_runs
     from windtunnel.api.making import PreparedSet as PreparedSet
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
@@ -222,6 +223,7 @@ _NAMES = {
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
+    "windtunnel.api.logging_runs": ("log_runs",),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
     "windtunnel.api.output_files": ("check_html",),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),

@@ -15,8 +15,10 @@ REQUIREMENTS = {
     "fastapi": "fastapi>=0.115",
     "fsspec": "fsspec>=2026.9",
     "ipywidgets": "ipywidgets>=8",
+    "mlflow": "mlflow-skinny>=3.1",
     "onnx": "onnx>=1.17",
     "pandas": "pandas>=2.2",
+    "polars": "polars>=1.20",
     "psycopg": "psycopg>=3.2",
     "psycopg_binary": "psycopg-binary>=3.2",
     "ray": "ray>=2.50",
@@ -25,6 +27,8 @@ REQUIREMENTS = {
     "sqlalchemy": "sqlalchemy>=2.0.36",
     "torch": "torch>=2.6",
     "uvicorn": "uvicorn>=0.34",
+    "wandb": "wandb>=0.20",
+    "yaml": "pyyaml>=6",
 }
 MOST_SHOWN = 200
 
