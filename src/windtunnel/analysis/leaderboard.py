@@ -188,7 +188,9 @@ def _headlines(item: _Scored) -> list[Key]:
 def headline_of(run: ScoredRun, scores: Sequence[Score]) -> Score:
     """The score by which models are ranked on a run's benchmark."""
     if not scores:
-        raise UserError(f"{run.path} has no scores: its images have no labels; give runs over labelled images.")
+        raise UserError(
+            f"{run.path} has no scores: its images have no labels; give runs over labelled images."
+        )
     by_key = {(score.metric, score.condition): score for score in scores}
     shifted = [part.name for part in run.parts if part.role == "shifted"]
     usual = next((key for key in HEADLINES if key in by_key), next(iter(by_key)))

@@ -84,10 +84,10 @@ if TYPE_CHECKING:
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.output_files import check_html as check_html
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
-    from windtunnel.api.output_files import check_html as check_html
     from windtunnel.api.publishing import COMMENT_NAME as COMMENT_NAME
     from windtunnel.api.publishing import check_github as check_github
     from windtunnel.api.publishing import comment_on_pull_request as comment_on_pull_request

@@ -60,8 +60,8 @@ def summary_file(environment: Mapping[str, str]) -> Path:
     file = environment.get("GITHUB_STEP_SUMMARY", "")
     if not file:
         raise UserError(
-            "GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. Leave out --summary, or write "
-            "a file with --markdown."
+            "GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. Leave out --summary, or "
+            "write a file with --markdown."
         )
     return Path(file)
 
@@ -154,8 +154,8 @@ def _request(method: str, url: str, token: str, body: object = None) -> Any:
         with error:
             if error.code in (401, 403, 404):
                 raise _Refused(
-                    f"GitHub refused the token ({error.code}); it needs `pull-requests: write`, which jobs of "
-                    "forks do not have"
+                    f"GitHub refused the token ({error.code}); it needs `pull-requests: write`, which jobs "
+                    "of forks do not have"
                 ) from error
             raise _Refused(f"GitHub answered {error.code}") from error
     except (OSError, ValueError, HTTPException) as error:

@@ -36,7 +36,9 @@ def change_markdown(gate: Gate, comparison: Comparison, limit: int = MOST_CHARAC
     """
     text = ""
     for more in MORE_SHOWN:
-        text = "\n".join([gate_markdown(gate), *_score_lines(comparison), *_condition_lines(comparison, more)])
+        text = "\n".join(
+            [gate_markdown(gate), *_score_lines(comparison), *_condition_lines(comparison, more)]
+        )
         if len(text) <= limit:
             return text
     kept = text[: limit - len(CUT)]
@@ -60,7 +62,8 @@ def _condition_lines(comparison: Comparison, more: int) -> list[str]:
     lines = ["#### Conditions that changed the most", ""]
     if not rows:
         return [*lines, f"None of {every} changed significantly (Holm, 5 %).", ""]
-    columns = changed_columns(comparison, 1)
+    columns = _change_first(changed_columns(comparison, 1))
+    rows = list(map(_change_first, rows))
     lines += [
         f"{len(rows):,} of {every} changed significantly (Holm, 5 %); the worst are listed first.",
         "",
@@ -69,11 +72,17 @@ def _condition_lines(comparison: Comparison, more: int) -> list[str]:
     ]
     others = rows[WORST_SHOWN : WORST_SHOWN + more]
     if others:
-        lines += [*_closed(counted(len(others), 'other condition'), _table(columns, others)), ""]
+        lines += [*_closed(counted(len(others), "other condition"), _table(columns, others)), ""]
     left_out = len(rows) - len(rows[:WORST_SHOWN]) - len(others)
     if left_out:
         lines += [f"{left_out:,} more are left out; `windtunnel compare --csv` prints them.", ""]
     return lines
+
+
+def _change_first(cells: Sequence[str]) -> list[str]:
+    """The change next to the condition, where a phone shows it without scrolling."""
+    condition, base, run, change, *others = cells
+    return [condition, change, base, run, *others]
 
 
 def _closed(title: str, lines: Iterable[str]) -> list[str]:
@@ -93,7 +102,9 @@ def plain(text: str) -> str:
 def code_quality_json(gate: Gate) -> str:
     """A gate as GitLab's code-quality JSON: an issue per rule that is worse or undecided."""
     checks = [check for check in gate.checks if check.outcome != "not worse"]
-    issues = [_issue(gate, check.rule, check.score, sentence(check), _severity(gate, check)) for check in checks]
+    issues = [
+        _issue(gate, check.rule, check.score, sentence(check), _severity(gate, check)) for check in checks
+    ]
     undecided = "major" if gate.unsure == "fail" else "minor"
     issues += [
         _issue(gate, unchecked.rule, unchecked.rule, unchecked_sentence(unchecked), undecided)

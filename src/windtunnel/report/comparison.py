@@ -74,8 +74,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def comparison_csv(comparison: Comparison) -> str:
-    """Every difference as CSV, a line each; values are fractions."""
+def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Every difference as a row with the columns of CSV_COLUMNS; values are fractions, unknown ones None."""
     flips_by_run = {flips.other: flips.conditions for flips in comparison.flips}
     rows = []
     for change in comparison.changes:
@@ -95,11 +95,16 @@ def comparison_csv(comparison: Comparison) -> str:
             "run_value": scores[change.other].value,
             "difference": change.difference.value,
             "holm_p": change.holm_p,
-            "broken": counts[0] if counts else "",
-            "repaired": counts[1] if counts else "",
+            "broken": counts[0] if counts else None,
+            "repaired": counts[1] if counts else None,
         }
-        rows.append([row[name] for name in CSV_COLUMNS])
-    return rows_csv(CSV_COLUMNS, rows)
+        rows.append({name: row[name] for name in CSV_COLUMNS})
+    return rows
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Every difference as CSV, a line each; values are fractions."""
+    return rows_csv(CSV_COLUMNS, [list(row.values()) for row in comparison_rows(comparison)])
 
 
 def flips_csv(comparison: Comparison) -> str:

@@ -26,7 +26,8 @@ NOT_COMPARABLE = "≠"
 def render_leaderboard(board: Leaderboard, folder: Path) -> str:
     """The HTML page of a leaderboard; links to reports are relative to the page's folder."""
     suites = [
-        (suite, len(list(columns))) for suite, columns in groupby(board.columns, key=lambda column: column.suite)
+        (suite, len(list(columns)))
+        for suite, columns in groupby(board.columns, key=lambda column: column.suite)
     ]
     return render_page(
         "leaderboard.html.j2",
@@ -76,9 +77,7 @@ def _row_content(row: BoardRow, name: str, board: Leaderboard, folder: Path) -> 
         "reports": [
             {"suite": run.suite, "link": _link(run.run, folder) if run.has_report else ""} for run in row.runs
         ],
-        "cells": [
-            _cell_content(cell, column) for cell, column in zip(row.cells, board.columns, strict=True)
-        ],
+        "cells": [_cell_content(cell, column) for cell, column in zip(row.cells, board.columns, strict=True)],
     }
 
 
@@ -96,7 +95,9 @@ def _cell_content(cell: BoardCell | None, column: BoardColumn) -> dict[str, Any]
 
 
 def _parameters(count: int) -> str:
-    return f"{count / 1e6:,.1f} M parameters" if count >= 100_000 else f"{count:,} parameters" if count else ""
+    return (
+        f"{count / 1e6:,.1f} M parameters" if count >= 100_000 else f"{count:,} parameters" if count else ""
+    )
 
 
 def _link(run: str, folder: Path) -> str:

@@ -13,7 +13,15 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.registry import Registry
 from windtunnel.core.scores import Score
 
-__all__ = ["REGISTRY", "Destination", "LoggedRun", "Parameter", "Settings", "metric_values", "writable_folder"]
+__all__ = [
+    "REGISTRY",
+    "Destination",
+    "LoggedRun",
+    "Parameter",
+    "Settings",
+    "metric_values",
+    "writable_folder",
+]
 
 # Characters that MLflow and Weights & Biases accept in the name of a metric.
 _OTHER = re.compile(r"[^A-Za-z0-9_./-]")

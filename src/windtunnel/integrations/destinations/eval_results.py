@@ -45,8 +45,8 @@ class EvalResults(Destination):
         models, suites = {run.model for run in runs}, [run.suite for run in runs]
         if len(models) > 1 or len(set(suites)) < len(suites):
             raise UserError(
-                f"{len(runs)} runs are of {len(models)} models and {len(set(suites))} suites; the files are of "
-                "one model, with one run per suite."
+                f"{len(runs)} runs are of {len(models)} models and {len(set(suites))} suites; give runs of "
+                "one model, one per suite."
             )
         yaml = load_extra("yaml", "--to eval-results")
         folder = writable_folder(settings) / FOLDER
