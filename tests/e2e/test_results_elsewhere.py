@@ -14,9 +14,11 @@ from click.testing import CliRunner, Result
 
 import windtunnel
 from tests.github_server import READ_ONLY, TOKEN, GitHub, github_server
+from tests.strangers import write_example
 from windtunnel.cli import cli
 
 REPOSITORY = Path(__file__).parents[2]
+RULES = ("--rule", "mean_error <= +1", "--rule", "clean error <= +2")
 
 
 class HalfWrong:
@@ -54,10 +56,20 @@ def _invoke(*arguments: object) -> Result:
     return CliRunner().invoke(cli, list(map(str, arguments)))
 
 
-def _step(runs: Path, folder: Path, github: GitHub, token: str) -> subprocess.CompletedProcess[str]:
-    """One job: the action's script on the two runs, with the environment of GitHub Actions."""
+def _job(folder: Path, github: GitHub) -> dict[str, str]:
+    """The environment of a job of pull request 7."""
     event = folder / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    return {
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_REPOSITORY": "acme/nets",
+        "GITHUB_API_URL": github.url,
+    }
+
+
+def _step(runs: Path, folder: Path, github: GitHub, token: str) -> subprocess.CompletedProcess[str]:
+    """One job: the action's script on the two runs, with the environment of GitHub Actions."""
     command = folder / "bin" / "windtunnel"
     command.parent.mkdir(exist_ok=True)
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m windtunnel "$@"\n')
@@ -67,14 +79,11 @@ def _step(runs: Path, folder: Path, github: GitHub, token: str) -> subprocess.Co
         "PYTHONPATH": str(REPOSITORY / "src"),
         "WINDTUNNEL_RUN": str(runs / "new"),
         "WINDTUNNEL_AGAINST": str(runs / "base"),
-        "WINDTUNNEL_RULES": "mean_error <= +1\n\nclean error <= +2\n",
+        "WINDTUNNEL_RULES": f"{RULES[1]}\n\n{RULES[3]}\n",
         "WINDTUNNEL_COMMENT": "true",
         "WINDTUNNEL_INSTALL": "",
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        "GITHUB_EVENT_PATH": str(event),
-        "GITHUB_REPOSITORY": "acme/nets",
-        "GITHUB_API_URL": github.url,
         "GITHUB_TOKEN": token,
+        **_job(folder, github),
     }
     script = REPOSITORY / "action" / "gate.sh"
     return subprocess.run(
@@ -107,13 +116,14 @@ def test_the_action_comments_once_and_updates_its_comment(runs: Path, tmp_path: 
 
         (tmp_path / "summary.md").unlink()
         for token, why in (("", "GITHUB_TOKEN is not set"), (READ_ONLY, "GitHub refused the token (403)")):
-            fork = _step(runs, tmp_path, github, token)
-            assert fork.returncode == 1
-            assert (
-                [line for line in fork.stderr.splitlines() if line.startswith("comment  none: ")]
-                == [line for line in fork.stderr.splitlines() if why in line]
-                != []
-            )
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in (_job(tmp_path, github) | {"GITHUB_TOKEN": token}).items():
+                    patch.setenv(name, value)
+                gate = ("gate", runs / "new", "--against", runs / "base")
+                fork = _invoke(*gate, *RULES, "--github", "--summary", "--comment")
+            assert fork.exit_code == 1
+            (line,) = fork.stderr.splitlines()
+            assert line.startswith("comment  none: ") and why in line
         assert (tmp_path / "summary.md").read_text() == 2 * summary
         assert github.comments[200] == body
 
@@ -222,6 +232,16 @@ def test_files_of_model_cards_have_the_fields_that_the_hub_requires(
     (entry,) = yaml.safe_load((tmp_path / ".eval_results" / "windtunnel-demo.yaml").read_text())
     assert entry["dataset"] == {"id": "acme/digits", "task_id": "robustness"}
     assert entry["value"] == values["mean_error"]
+
+
+def test_a_destination_of_another_package_receives_the_runs(runs: Path, tmp_path: Path) -> None:
+    file = write_example("destinations", tmp_path)
+    to = f"headline-file(folder='{tmp_path}')"
+    done = _invoke("log", runs / "base", runs / "new", "--to", to, "--include", file)
+    assert done.stdout.strip() == str(tmp_path / "headlines.txt")
+    first, second = (tmp_path / "headlines.txt").read_text().splitlines()
+    mean = windtunnel.load_run(runs / "base").scores(["mean_error"])[0].value
+    assert first == f"digits, demo@1: mean_error {mean:.4f}" and "half-wrong" in second
 
 
 @pytest.mark.parametrize(
