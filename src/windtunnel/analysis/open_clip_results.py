@@ -34,7 +34,7 @@ def open_clip_field(path: Path, natural: str) -> PublicField | None:
     if shifted is None or clean is None:
         return None
     pairs = [
-        (PublicResult(model, 0, before), PublicResult(model, 0, after))
+        (PublicResult(model, 0, float(before)), PublicResult(model, 0, float(after)))
         for model, before, after in zip(
             table.models, table.column(clean.name), table.column(shifted.name), strict=True
         )
