@@ -16,6 +16,7 @@ import windtunnel
 from tests.github_server import READ_ONLY, TOKEN, GitHub, github_server
 from tests.strangers import write_example
 from windtunnel.cli import cli
+from windtunnel.report.change_summary import change_markdown
 
 REPOSITORY = Path(__file__).parents[2]
 RULES = ("--rule", "mean_error <= +1", "--rule", "clean error <= +2")
@@ -126,6 +127,18 @@ def test_the_action_comments_once_and_updates_its_comment(runs: Path, tmp_path: 
             assert line.startswith("comment  none: ") and why in line
         assert (tmp_path / "summary.md").read_text() == 2 * summary
         assert github.comments[200] == body
+
+
+def test_a_long_change_is_shortened_to_the_limit(runs: Path) -> None:
+    gate, comparison = (
+        windtunnel.gate(runs / "new", runs / "base"),
+        windtunnel.compare(runs / "base", runs / "new"),
+    )
+    full = change_markdown(gate, comparison)
+    for limit in (len(full) - 1, 1_000):
+        short = change_markdown(gate, comparison, limit)
+        assert len(short) <= limit
+        assert short.startswith("### windtunnel gate: ✗ failed") and "`windtunnel compare --csv`" in short
 
 
 def test_gitlab_gets_an_issue_per_rule_that_is_worse(runs: Path, tmp_path: Path) -> None:

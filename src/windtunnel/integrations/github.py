@@ -18,6 +18,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 
 API = "https://api.github.com"
 API_VERSION = "2022-11-28"
@@ -60,8 +61,8 @@ def summary_file(environment: Mapping[str, str]) -> Path:
     file = environment.get("GITHUB_STEP_SUMMARY", "")
     if not file:
         raise UserError(
-            "GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. Leave out --summary, or "
-            "write a file with --markdown."
+            "GITHUB_STEP_SUMMARY is not set: this is no step of GitHub Actions. Leave out "
+            f"{option('summary')}, or write a file with {option('markdown')}."
         )
     return Path(file)
 
@@ -78,7 +79,8 @@ def marker(name: str) -> str:
     """The hidden first line by which a comment is found again."""
     if not NAME.fullmatch(name):
         raise UserError(
-            f"--comment-name is '{name}'; use letters, digits, dots, hyphens and underscores, such as gate."
+            f"{option('comment_name')} is '{name}'; use letters, digits, dots, hyphens and "
+            "underscores, such as gate."
         )
     return f"<!-- windtunnel: {name} -->"
 

@@ -17,7 +17,7 @@ from windtunnel.report.comparison import (
     run_names,
 )
 from windtunnel.report.gate_outcome import gate_markdown, sentence, unchecked_sentence
-from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.markdown_table import markdown_table, plain
 
 # The longest comment that GitHub accepts, in characters.
 MOST_CHARACTERS = 65_536
@@ -92,11 +92,6 @@ def _closed(title: str, lines: Iterable[str]) -> list[str]:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return markdown_table(list(map(plain, header)), [list(map(plain, row)) for row in rows])
-
-
-def plain(text: str) -> str:
-    """A text of one line that Markdown shows as it is: no HTML, no mentions of people."""
-    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace("@", "&#64;")
 
 
 def code_quality_json(gate: Gate) -> str:

@@ -48,7 +48,7 @@ class EvalResults(Destination):
                 f"{len(runs)} runs are of {len(models)} models and {len(set(suites))} suites; give runs of "
                 "one model, one per suite."
             )
-        yaml = load_extra("yaml", "--to eval-results")
+        yaml = load_extra("yaml", "The destination eval-results")
         folder = writable_folder(settings) / FOLDER
         folder.mkdir(exist_ok=True)
         files = []

@@ -9,6 +9,7 @@ from typing import Any
 
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.extras import load_extra
+from windtunnel.core.option_names import option
 from windtunnel.integrations.destinations import (
     Destination,
     LoggedRun,
@@ -37,11 +38,13 @@ class Mlflow(Destination):
     def log(self, runs: Sequence[LoggedRun], settings: Settings, upload: bool) -> list[str]:
         address = os.environ.get("MLFLOW_TRACKING_URI", "")
         if upload and not address:
-            raise UserError("--upload needs the address of the MLflow server; set MLFLOW_TRACKING_URI.")
+            raise UserError(
+                f"{option('upload')} needs the address of the MLflow server; set MLFLOW_TRACKING_URI."
+            )
         # MLflow reports its use to its makers, and refuses folders, unless these are set before the import.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-        mlflow = load_extra("mlflow", "--to mlflow")
+        mlflow = load_extra("mlflow", "The destination mlflow")
         where = address if upload else writable_folder(settings).as_uri()
         client = mlflow.MlflowClient(tracking_uri=where)
         try:
@@ -50,7 +53,7 @@ class Mlflow(Destination):
             raise UserError(f"MLflow at {where} refused the run: {first_line(error)}.") from error
 
     def _log(self, client: Any, run: LoggedRun, experiment: str, where: str) -> str:
-        entities = load_extra("mlflow.entities", "--to mlflow")
+        entities = load_extra("mlflow.entities", "The destination mlflow")
         known = client.get_experiment_by_name(experiment)
         number = known.experiment_id if known else client.create_experiment(experiment)
         tags = {"windtunnel.suite": run.suite, **{f"tag.{tag}": "true" for tag in run.tags}}

@@ -35,7 +35,7 @@ class ModelIndex(Destination):
 
     def log(self, runs: Sequence[LoggedRun], settings: Settings, upload: bool) -> list[str]:
         del upload
-        yaml = load_extra("yaml", "--to model-index")
+        yaml = load_extra("yaml", "The destination model-index")
         models = [
             {
                 "name": model,

@@ -35,7 +35,7 @@ class Wandb(Destination):
     def log(self, runs: Sequence[LoggedRun], settings: Settings, upload: bool) -> list[str]:
         # The library reports its own errors to its makers unless this is set before the import.
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
-        wandb = load_extra("wandb", "--to wandb")
+        wandb = load_extra("wandb", "The destination wandb")
         folder = writable_folder(settings)
         try:
             return [self._log(wandb, run, settings, str(folder), upload) for run in runs]
