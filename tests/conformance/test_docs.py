@@ -208,6 +208,8 @@ def test_the_libraries_of_extras_are_those_of_the_package() -> None:
         "ai_edge_litert": "ai-edge-litert",
         "sklearn": "scikit-learn",
         "psycopg_binary": "psycopg-binary",
+        "mlflow": "mlflow-skinny",
+        "yaml": "pyyaml",
     }
     assert all(
         needed.startswith(f"{distributions.get(library, library)}>=")

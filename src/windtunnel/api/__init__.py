@@ -79,16 +79,25 @@ if TYPE_CHECKING:
     from windtunnel.api.listing import PUBLISHED_METRICS as PUBLISHED_METRICS
     from windtunnel.api.listing import list_plugins as list_plugins
     from windtunnel.api.listing import published_sources as published_sources
+    from windtunnel.api.logging_runs import log_runs as log_runs
     from windtunnel.api.making import PreparedSet as PreparedSet
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.output_files import check_html as check_html
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
+    from windtunnel.api.publishing import COMMENT_NAME as COMMENT_NAME
+    from windtunnel.api.publishing import check_github as check_github
+    from windtunnel.api.publishing import comment_on_pull_request as comment_on_pull_request
+    from windtunnel.api.publishing import summarise_change as summarise_change
+    from windtunnel.api.publishing import write_job_summary as write_job_summary
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
+    from windtunnel.api.reporting import leaderboard as leaderboard
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
+    from windtunnel.api.reporting import write_leaderboard as write_leaderboard
     from windtunnel.api.reporting import write_report as write_report
     from windtunnel.api.reviewing import create_review_task as create_review_task
     from windtunnel.api.reviewing import export_review as export_review
@@ -214,13 +223,24 @@ _NAMES = {
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
+    "windtunnel.api.logging_runs": ("log_runs",),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.output_files": ("check_html",),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
+    "windtunnel.api.publishing": (
+        "COMMENT_NAME",
+        "check_github",
+        "comment_on_pull_request",
+        "summarise_change",
+        "write_job_summary",
+    ),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
+        "leaderboard",
         "place_among_public",
         "summarise_runs",
+        "write_leaderboard",
         "write_report",
     ),
     "windtunnel.api.reviewing": (

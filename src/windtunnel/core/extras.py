@@ -18,9 +18,11 @@ REQUIREMENTS = {
     "fsspec": "fsspec>=2026.9",
     "ipywidgets": "ipywidgets>=8",
     "keras": "keras>=3.10",
+    "mlflow": "mlflow-skinny>=3.1",
     "onnx": "onnx>=1.17",
     "openvino": "openvino>=2025.3",
     "pandas": "pandas>=2.2",
+    "polars": "polars>=1.20",
     "psycopg": "psycopg>=3.2",
     "psycopg_binary": "psycopg-binary>=3.2",
     "ray": "ray>=2.50",
@@ -32,6 +34,8 @@ REQUIREMENTS = {
     "torch": "torch>=2.6",
     "transformers": "transformers>=5.20",
     "uvicorn": "uvicorn>=0.34",
+    "wandb": "wandb>=0.20",
+    "yaml": "pyyaml>=6",
 }
 MOST_SHOWN = 200
 

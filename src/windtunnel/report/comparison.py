@@ -75,8 +75,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def comparison_csv(comparison: Comparison) -> str:
-    """Every difference as CSV, a line each; values are fractions."""
+def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Every difference as a row with the columns of CSV_COLUMNS; values are fractions, unknown ones None."""
     flips_by_run = {flips.other: flips.conditions for flips in comparison.flips}
     rows = []
     for change in comparison.changes:
@@ -96,11 +96,16 @@ def comparison_csv(comparison: Comparison) -> str:
             "run_value": scores[change.other].value,
             "difference": change.difference.value,
             "holm_p": change.holm_p,
-            "broken": counts[0] if counts else "",
-            "repaired": counts[1] if counts else "",
+            "broken": counts[0] if counts else None,
+            "repaired": counts[1] if counts else None,
         }
-        rows.append([row[name] for name in CSV_COLUMNS])
-    return _csv(CSV_COLUMNS, rows)
+        rows.append({name: row[name] for name in CSV_COLUMNS})
+    return rows
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Every difference as CSV, a line each; values are fractions."""
+    return rows_csv(CSV_COLUMNS, [list(row.values()) for row in comparison_rows(comparison)])
 
 
 def flips_csv(comparison: Comparison) -> str:
@@ -108,7 +113,7 @@ def flips_csv(comparison: Comparison) -> str:
     rows = [
         [comparison.columns[flips.other].run, *image] for flips in comparison.flips for image in flips.images
     ]
-    return _csv(("run", "image", "broken", "repaired"), rows)
+    return rows_csv(("run", "image", "broken", "repaired"), rows)
 
 
 def run_names(comparison: Comparison) -> list[str]:
@@ -260,7 +265,8 @@ def _difference_text(difference: Difference, metric: str) -> str:
     return f"{value}{unit_text} [{low}, {high}]"
 
 
-def _csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+def rows_csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+    """A header and rows of values as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
