@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
+    from windtunnel.api.environment import Environment as Environment
+    from windtunnel.api.environment import describe_environment as describe_environment
     from windtunnel.api.experiment_reports import StoredExperiment as StoredExperiment
     from windtunnel.api.experiment_reports import open_experiment as open_experiment
     from windtunnel.api.experiment_reports import write_experiment_page as write_experiment_page
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
+    from windtunnel.api.plugin_names import plugin_names as plugin_names
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
@@ -195,6 +198,7 @@ _NAMES = {
     "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
+    "windtunnel.api.environment": ("Environment", "describe_environment"),
     "windtunnel.api.experimenting": ("PreparedExperiment", "experiment", "prepare_experiment"),
     "windtunnel.api.experiment_reports": (
         "StoredExperiment",
@@ -216,6 +220,7 @@ _NAMES = {
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
+    "windtunnel.api.plugin_names": ("plugin_names",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
