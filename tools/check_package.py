@@ -93,7 +93,7 @@ def _collect_wheels(wheel: Path, python: str, extras: str) -> None:
     constraints = str(ROOT / "constraints.txt")
     command = [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--only-binary", ":all:", "--constraint", constraints, "--dest", str(WHEELS)]
-    _run([*command, f"{wheel}[{extras}]"], ROOT)
+    _run([*command, f"{wheel}[{extras}]" if extras else str(wheel)], ROOT)
     print(f"{len(list(WHEELS.glob('*.whl')))} wheels collected")
 
 
