@@ -23,7 +23,9 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
     "RAYON_NUM_THREADS",
 )
-_REQUIREMENT = re.compile(r"""(?P<name>[\w.-]+)(?P<bounds>[^;\[]*)(?:;.*extra == ["'](?P<extra>[\w-]+)["'])?""")
+_REQUIREMENT = re.compile(
+    r"""(?P<name>[\w.-]+)(\[[^\]]*\])?(?P<bounds>[^;]*)(;.*extra == ["'](?P<extra>[\w-]+)["'])?"""
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ REGISTRIES = {
     "corruptions": ("windtunnel.corruptions", "REGISTRY"),
     "executors": ("windtunnel.engine.executors", "REGISTRY"),
     "metrics": ("windtunnel.core.metrics", "REGISTRY"),
-    "networks": ("windtunnel.core.networks", "REGISTRY"),
     "sequences": ("windtunnel.sequences", "REGISTRY"),
     "suites": ("windtunnel.suites.registry", "SUITES"),
 }

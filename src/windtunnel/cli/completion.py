@@ -20,12 +20,11 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 from windtunnel.cli import COMPLETION, cli
 
 SHELLS = ("bash", "zsh", "fish")
-UNNEEDED = ("rich", "windtunnel.report", "windtunnel.runs")
+UNNEEDED = ("rich", "windtunnel.api.comparing", "windtunnel.report", "windtunnel.runs")
 # The kinds of names that the words of a metavar or of a parameter's name stand for.
 KINDS = {
     "executor": ("executors",),
     "metric": ("metrics",),
-    "network": ("networks",),
     "preset": ("presets",),
     "suite": ("suites",),
     "unit": ("corruptions", "sequences"),
