@@ -107,9 +107,16 @@ def _try_wheel(tracked: Sequence[str], folder: Path, python: str, extras: str) -
     facts = json.loads(_run([command, "env", "--json"], empty))
     _check(str(ROOT) not in facts["installed_in"], f"windtunnel is installed in {facts['installed_in']}")
     _check(not facts["missing"].get(""), f"dependencies are missing: {facts['missing'].get('')}")
-    suites = {row["name"].partition("@")[0] for row in json.loads(_run([command, "list", "suites", "--json"], empty))}
-    shipped = {Path(name).stem for name in _package(tracked) if re.fullmatch(r".*/suites/[\w.-]+\.toml", name)}
-    _check(suites == shipped, f"`windtunnel list suites` lists {sorted(suites)}, shipped are {sorted(shipped)}")
+    suites = {
+        row["name"].partition("@")[0]
+        for row in json.loads(_run([command, "list", "suites", "--json"], empty))
+    }
+    shipped = {
+        Path(name).stem for name in _package(tracked) if re.fullmatch(r".*/suites/[\w.-]+\.toml", name)
+    }
+    _check(
+        suites == shipped, f"`windtunnel list suites` lists {sorted(suites)}, shipped are {sorted(shipped)}"
+    )
     _run([command, "list", "corruptions"], empty)
     _run([command, "demo"], empty)
     _check(any(empty.rglob("report.html")), "`windtunnel demo` wrote no report.html")

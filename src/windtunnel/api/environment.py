@@ -91,7 +91,9 @@ def describe_environment() -> Environment:
         missing=missing,
         folders={
             "cache": _shortened(cache_folder()),
-            "compiled kernels": _shortened(Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1])),
+            "compiled kernels": _shortened(
+                Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1])
+            ),
         },
         threads={name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
     )

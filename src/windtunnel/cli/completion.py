@@ -1,7 +1,7 @@
 """windtunnel completion: the completion script of a shell, and the completions that it asks for.
 
-A shell starts windtunnel anew for every completion, so it must answer fast. Modules that commands only compute
-and print with are replaced by empty ones; libraries such as SciPy are then not imported.
+A shell starts windtunnel anew for every completion, so it must answer fast. Modules that commands only
+compute and print with are replaced by empty ones; libraries such as SciPy are then not imported.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def _command_of(group: click.Group, words: Sequence[str]) -> click.Command:
     """The command that typed words lead to."""
     command: click.Command = group
     for word in words:
-        inner = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        inner = (
+            command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        )
         if inner is None:
             break
         command = inner
@@ -89,7 +91,10 @@ class _Text(click.types.StringParamType):
     """A text that completes to names of plug-ins or paths, by the words of its metavar and its name."""
 
     def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,
+        incomplete: str,
     ) -> list[CompletionItem]:
         """Paths, which shells complete themselves if no name fits, and names that begin with the text."""
         from windtunnel import api
