@@ -20,10 +20,10 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 LOWEST := .venv-lowest
 # Quick tests that use every dependency and need neither torch nor the pinned versions of golden digests.
-LOWEST_TESTS := tests/unit/test_data.py tests/unit/test_models.py tests/unit/test_numerics.py \
-	tests/unit/test_options.py tests/unit/test_records.py tests/unit/test_review_databases.py \
+LOWEST_TESTS := tests/unit/test_data.py tests/unit/test_suites.py tests/unit/test_numerics.py \
+	tests/unit/test_records.py tests/unit/test_review_databases.py \
 	tests/unit/test_videos.py tests/e2e/test_choosing.py tests/e2e/test_review.py tests/e2e/test_run_facade.py \
-	tests/e2e/test_runs.py tests/e2e/test_scores.py
+	tests/e2e/test_runs.py tests/e2e/test_scores.py tests/reference/test_agreement.py
 
 .PHONY: demo test lint docs package image lowest bench clean
 

@@ -34,7 +34,7 @@ COMMANDS = {
         "windtunnel.cli.effective_robustness",
         "Fit shifted to clean accuracy over many models.",
     ),
-    "env": ("windtunnel.cli.env", "Print versions, the machine and folders for a bug report."),
+    "env": ("windtunnel.cli.env", "Print versions and the machine for a bug report."),
     "experiment": ("windtunnel.cli.experiment", "Compare training remedies and wrappers."),
     "explain": ("windtunnel.cli.explain", "Draw the image regions that a prediction depends on."),
     "gate": ("windtunnel.cli.gate", "Exit with 1 if a run is worse than a baseline run."),

@@ -11,7 +11,7 @@ from windtunnel.core.errors import UserError
 # The requirement of each extra's library, as in pyproject.toml. The library can be installed from PyPI
 # regardless of how windtunnel itself was installed.
 REQUIREMENTS = {
-    "av": "av>=14",
+    "av": "av>=17",
     "fastapi": "fastapi>=0.115",
     "fsspec": "fsspec>=2026.9",
     "ipywidgets": "ipywidgets>=8",
