@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
+    from windtunnel.api.environment import Environment as Environment
+    from windtunnel.api.environment import describe_environment as describe_environment
     from windtunnel.api.experiment_reports import StoredExperiment as StoredExperiment
     from windtunnel.api.experiment_reports import open_experiment as open_experiment
     from windtunnel.api.experiment_reports import write_experiment_page as write_experiment_page
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     from windtunnel.api.making import verify_set as verify_set
     from windtunnel.api.output_files import check_html as check_html
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
+    from windtunnel.api.plugin_names import plugin_names as plugin_names
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
     from windtunnel.api.publishing import COMMENT_NAME as COMMENT_NAME
@@ -204,6 +207,7 @@ _NAMES = {
     "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
+    "windtunnel.api.environment": ("Environment", "describe_environment"),
     "windtunnel.api.experimenting": ("PreparedExperiment", "experiment", "prepare_experiment"),
     "windtunnel.api.experiment_reports": (
         "StoredExperiment",
@@ -227,6 +231,7 @@ _NAMES = {
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
     "windtunnel.api.output_files": ("check_html",),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
+    "windtunnel.api.plugin_names": ("plugin_names",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
     "windtunnel.api.publishing": (
         "COMMENT_NAME",

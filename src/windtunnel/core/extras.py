@@ -13,7 +13,7 @@ from windtunnel.core.errors import UserError
 # regardless of how windtunnel itself was installed.
 REQUIREMENTS = {
     "ai_edge_litert": "ai-edge-litert>=2.1",
-    "av": "av>=14",
+    "av": "av>=17",
     "fastapi": "fastapi>=0.115",
     "fsspec": "fsspec>=2026.9",
     "ipywidgets": "ipywidgets>=8",
@@ -21,7 +21,7 @@ REQUIREMENTS = {
     "mlflow": "mlflow-skinny>=3.1",
     "onnx": "onnx>=1.17",
     "openvino": "openvino>=2025.3",
-    "pandas": "pandas>=2.2",
+    "pandas": "pandas>=2.2.2",
     "polars": "polars>=1.20",
     "psycopg": "psycopg>=3.2",
     "psycopg_binary": "psycopg-binary>=3.2",
