@@ -67,7 +67,7 @@ def test_two_methods_with_two_seeds_are_not_found_to_differ_by_chance() -> None:
         errors = image + rng.normal(0, 0.3, (2, 2, 1)) + rng.normal(0, 1, (2, 2, IMAGES))
         found = seed_difference(errors[1], errors[0], seed_variance(errors.mean(axis=2), paired=True))
         low += found.p < 0.005
-    # 5 of 1000 are expected at most; with Satterthwaite's degrees of freedom there are about 60.
+    # 5 of 1000 are expected at most.
     assert low <= 12
 
 
