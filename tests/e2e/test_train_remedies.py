@@ -508,7 +508,7 @@ class Around(torch.nn.Module):
         ({"batch": "cutup"}, r"Unknown batch step 'cutup'.*windtunnel list batch-steps"),
         ({"loss": ""}, "'' is not a loss; write NAME"),
         ({"loss": "hinge"}, r"Unknown loss 'hinge'.*windtunnel list losses"),
-        ({"loss": "cross_entropy(smoothing=1.5)"}, "smoothing is '1.5'; give a number from 0 to 1"),
+        ({"loss": "cross_entropy(smoothing=1.5)"}, "smoothing is '1.5'; give a number from 0 to 0.99"),
         ({"loss": "jensen_shannon"}, "compares 3 versions of each image, and images has no random"),
         ({"loss": "jensen_shannon", "images": ("clahe",)}, "no random step"),
         ({"loss": "jensen_shannon", "images": ("augmix(severity=0)",)}, "no random step"),

@@ -60,7 +60,7 @@ def test_a_variant_is_not_chosen_for_a_corruption_that_it_was_trained_on() -> No
 def test_one_training_is_not_clearly_better_than_another() -> None:
     results = experiment_results("", "standard", variants(1), [REPORTED], EXTRA)
     assert results.choice is not None and results.choice.near == ("standard", "noisy")
-    assert "not clearly better than standard, noisy" in choice_text(results)
+    assert "not clearly better than any other variant" in choice_text(results)
 
 
 def test_nothing_is_chosen_on_corruptions_that_were_all_seen() -> None:
@@ -72,4 +72,5 @@ def test_nothing_is_chosen_on_corruptions_that_were_all_seen() -> None:
 
 def test_a_verdict_on_a_corruption_of_the_training_is_marked() -> None:
     lines = dict(verdict_lines(experiment_results("", "standard", variants(3), [REPORTED])))
-    assert lines["noisy"] == "helps mean†, noise†" and lines["mixed"] == "no clear difference"
+    assert lines["noisy"] == "helps mean†, noise†"
+    assert lines["mixed"] == "no clear difference (mean -1.0 to +1.0 points)"
