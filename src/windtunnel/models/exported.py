@@ -9,7 +9,7 @@ import torch
 
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.locations import Location, local_file
-from windtunnel.models.onnx import fit_to_graph
+from windtunnel.models.graph_input import fit_to_graph
 from windtunnel.models.preprocess import Declaration, Dtype
 
 DTYPES: dict[torch.dtype, Dtype] = {
