@@ -159,6 +159,11 @@ def why_not_measurable(asked: str, run: ScoredRun) -> Missing | None:
 def _returned_measures(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     """The measures that a metric's function returns, checked if the metric is user-defined."""
     metric, score = _metric(asked), asked.partition(":")[2]
+    if metric.task != run.recipe.task:
+        raise NotMeasurable(
+            f"it scores models of the task {metric.task}",
+            f"give a run of a model of that task, not of {run.recipe.task}",
+        )
     given = {"only": score} if score else {}
     if metric.is_shipped:
         return list(metric.function(run, seen, **given))
