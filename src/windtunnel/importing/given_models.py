@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.task import DEFAULT_TASK
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.models import Model, Scores
 from windtunnel.models.preprocess import About, Preprocess
 
