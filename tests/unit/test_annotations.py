@@ -148,7 +148,10 @@ BOMB = '<!DOCTYPE a [<!ENTITY e "ee"><!ENTITY f "&e;&e;">]><annotation>&f;</anno
         (BOMB, r"a.xml: a DOCTYPE \(a\) is not allowed"),
         ("<annotation><object>", "a.xml is not valid XML"),
         ("<html/>", "a.xml is not a Pascal VOC file: its element is <html>"),
-        (f"<annotation><object>{BOX.format('left')}</object></annotation>", "object 1 has the coordinate 'left'"),
+        (
+            f"<annotation><object>{BOX.format('left')}</object></annotation>",
+            "object 1 has the coordinate 'left'",
+        ),
         ("<annotation><object/></annotation>", "object 1 has no <name>"),
         (f"<annotation><object>{BOX.format('nan')}</object></annotation>", ""),
         (f"<annotation><object>{BOX.format('10')}</object></annotation>", ""),

@@ -103,7 +103,8 @@ def _parse(file: Location, faults: BoxFaults) -> list[Parsed]:
         if not name:
             raise UserError(f"{file}: object {number} has no <name>; write its class.")
         left, top, right, bottom = (
-            _number(thing.findtext(f"bndbox/{side}"), file, number) for side in ("xmin", "ymin", "xmax", "ymax")
+            _number(thing.findtext(f"bndbox/{side}"), file, number)
+            for side in ("xmin", "ymin", "xmax", "ymax")
         )
         box = left - 1, top - 1, right - left + 1, bottom - top + 1
         if not faults.has(box, where):
@@ -131,7 +132,11 @@ def _objects(stem: str, things: Sequence[Parsed], index: dict[str, int]) -> Obje
 def _split(root: Location, split: str) -> set[str]:
     """The images of a split; refuses unknown splits."""
     folder = root / SPLITS
-    known = [entry.name[:-4] for entry in entries(folder) if entry.name.endswith(".txt")] if folder.is_dir() else []
+    known = (
+        [entry.name[:-4] for entry in entries(folder) if entry.name.endswith(".txt")]
+        if folder.is_dir()
+        else []
+    )
     if split not in known:
         raise UserError(
             f"{root} has no split '{split}'; {SPLITS} has {listed(known, 10)}. Give {root} for all images."

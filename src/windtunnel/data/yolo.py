@@ -36,9 +36,7 @@ class YoloDataset(AnnotatedDataset):
         self._root, self.name, self.location = root, root.resolve().name, str(root)
         names = class_names(root)
         self.label_space = LabelSpace("categories", names, f"classes in the order of {names_file(root).name}")
-        paths = [
-            path for folder in _image_folders(root, split) for path in _images_below(root, folder)
-        ]
+        paths = [path for folder in _image_folders(root, split) for path in _images_below(root, folder)]
         if not paths:
             raise UserError(f"{root} contains no images in {IMAGES}/; give a YOLO folder.")
         faults, objects = BoxFaults(), {}

@@ -44,7 +44,9 @@ def segmentation_mask(segmentation: Any, width: int, height: int) -> Mask:
             counts = segmentation["counts"]
             rows, columns = segmentation["size"]
             if (columns, rows) != (width, height):
-                raise UserError(f"A mask has {columns}x{rows} pixels and its image {width}x{height}; correct it.")
+                raise UserError(
+                    f"A mask has {columns}x{rows} pixels and its image {width}x{height}; correct it."
+                )
             runs = _runs(counts) if isinstance(counts, str) else counts
             flat = np.repeat(np.arange(len(runs)) % 2 == 1, runs)
             return np.ascontiguousarray(flat.reshape(width, height).T)

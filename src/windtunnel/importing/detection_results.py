@@ -71,9 +71,7 @@ def score_detections(
     folder = RunFolder(location_of(options.out) if options.out else plan.default_folder())
     folder.check_free()
     with folder.locked():
-        folder.open_for(
-            plan.recipe, plan.info, plan.samples_table, plan.groups_table, plan.annotations_table
-        )
+        folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table, plan.annotations_table)
         start = 0
         for chunk in plan.chunks:
             count = len(chunk.images)
@@ -128,9 +126,7 @@ def _written(condition: Condition) -> str:
     return condition.name.split("+")[0]
 
 
-def _present(
-    conditions: Sequence[Condition], files: Mapping[str, Path], path: Path
-) -> Sequence[Condition]:
+def _present(conditions: Sequence[Condition], files: Mapping[str, Path], path: Path) -> Sequence[Condition]:
     known = {_written(condition) for condition in conditions}
     unknown = [name for name in files if name not in known]
     if unknown:
@@ -162,7 +158,10 @@ def _detections(file: Path, plan: Plan, dataset: AnnotatedDataset) -> Detections
         scores.append(math.nan if result.score is None else result.score)
         classes.append(categories[str(result.category_id)])
     return detections_of(
-        [(np.array(boxes), np.array(scores), np.array(classes, np.int32)) for boxes, scores, classes in images]
+        [
+            (np.array(boxes), np.array(scores), np.array(classes, np.int32))
+            for boxes, scores, classes in images
+        ]
     )
 
 

@@ -84,7 +84,9 @@ def _copy_names(images: Sequence[Surveyed], suffix: str) -> dict[str, str]:
     names = {}
     for id_, name in _own_names(images).items():
         stem, dot, own = name.rpartition(".")
-        names[id_] = name if f"{dot}{own}".lower() in fitting else (stem if is_image_name(name) else name) + suffix
+        names[id_] = (
+            name if f"{dot}{own}".lower() in fitting else (stem if is_image_name(name) else name) + suffix
+        )
     taken = Counter(name.casefold() for name in names.values())
     return {id_: name if taken[name.casefold()] == 1 else f"{id_}{suffix}" for id_, name in names.items()}
 

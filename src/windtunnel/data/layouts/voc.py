@@ -13,7 +13,9 @@ class Voc(DatasetLayout):
 
     name = "voc"
     help = "images with annotated objects in Pascal VOC's XML files"
-    form = "a folder with Annotations/<name>.xml and JPEGImages/<name>.jpg; DIR#val for ImageSets/Main/val.txt"
+    form = (
+        "a folder with Annotations/<name>.xml and JPEGImages/<name>.jpg; DIR#val for ImageSets/Main/val.txt"
+    )
     priority = 85
 
     def recognises(self, path: Location) -> bool:

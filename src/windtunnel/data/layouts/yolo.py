@@ -13,9 +13,7 @@ class Yolo(DatasetLayout):
 
     name = "yolo"
     help = "images with annotated objects in YOLO's text files"
-    form = (
-        "a folder with data.yaml or classes.txt, images/ and labels/; DIR#val for images/val or val/images"
-    )
+    form = "a folder with data.yaml or classes.txt, images/ and labels/; DIR#val for images/val or val/images"
     priority = 84
 
     def recognises(self, path: Location) -> bool:
