@@ -112,7 +112,6 @@ def yolo(root: Path) -> Path:
     return root / "set"
 
 
-EXAMPLES: dict[str, Callable[[Path], Path]] = {
 def shard(root: Path) -> Path:
     with tarfile.open(root / "set.tar", "w") as tar:
         for name, content in (("a.png", png()), ("a.cls", b"cat")):

@@ -14,7 +14,6 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset
 
-
 # A number, or null for a number that is not one (json.dumps writes NaN, which is no JSON).
 Coordinate = float | None
 

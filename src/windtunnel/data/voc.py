@@ -35,8 +35,8 @@ class VocDataset(AnnotatedDataset):
         unknown = sorted(wanted - files)
         if unknown:
             raise UserError(
-                f"{root}: {counted(len(unknown), 'image')} of {SPLITS}/{split}.txt without {ANNOTATIONS}/*.xml "
-                f"(the first: {unknown[0]}); add the files, or correct the list."
+                f"{root}: {counted(len(unknown), 'image')} of {SPLITS}/{split}.txt without an XML "
+                f"file (the first: {unknown[0]}); add the files, or correct the list."
             )
         missing = sorted(wanted - images.keys())
         if missing:
@@ -86,7 +86,7 @@ class _NoDoctype(ElementTree.TreeBuilder):
 
 def _parse(file: Location, faults: BoxFaults) -> list[Parsed]:
     """The sound objects of a file; refuses other content in one line."""
-    parser = ElementTree.XMLParser(target=_NoDoctype())  # noqa: S314 (document types are refused)
+    parser = ElementTree.XMLParser(target=_NoDoctype())
     try:
         parser.feed(read_file(file))
         tree = parser.close()

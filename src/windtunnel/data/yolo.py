@@ -42,7 +42,7 @@ class YoloDataset(AnnotatedDataset):
         faults, objects = BoxFaults(), {}
         with pillow_quiet():
             for path in sorted(paths):
-                objects[nfc(path)] = self._objects(path, names, faults)
+                objects[nfc(path)] = self._objects_of(path, names, faults)
         self.set_objects(objects, faults.notes)
         self._samples = sorted(
             (Sample(nfc(path), self.categories_of(nfc(path)), {"path": path}) for path in paths),
@@ -57,7 +57,7 @@ class YoloDataset(AnnotatedDataset):
         """The file's bytes."""
         return read_file(self._root / sample.meta["path"])
 
-    def _objects(self, path: str, names: Sequence[str], faults: BoxFaults) -> Objects:
+    def _objects_of(self, path: str, names: Sequence[str], faults: BoxFaults) -> Objects:
         """The sound objects of an image, in pixels of the image as it is stored."""
         file = self._root / label_path(path)
         lines = read_file(file).decode("utf-8-sig", "replace").splitlines() if file.is_file() else []

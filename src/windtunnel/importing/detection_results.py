@@ -131,8 +131,8 @@ def _present(conditions: Sequence[Condition], files: Mapping[str, Path], path: P
     unknown = [name for name in files if name not in known]
     if unknown:
         raise UserError(
-            f"{path}: {counted(len(unknown), 'file')} of unknown conditions ({listed(unknown, 3)}); the suite "
-            f"has {listed(sorted(known), 4)}. Rename the files, or give another {option('suite')}."
+            f"{path}: {counted(len(unknown), 'file')} of unknown conditions ({listed(unknown, 3)}); the "
+            f"suite has {listed(sorted(known), 4)}. Rename the files, or give another {option('suite')}."
         )
     return [condition for condition in conditions if _written(condition) in files]
 
@@ -146,9 +146,9 @@ def _detections(file: Path, plan: Plan, dataset: AnnotatedDataset) -> Detections
         unknown = [result for result in results if str(getattr(result, what)) not in known]
         if unknown:
             raise UserError(
-                f"{file}: {counted(len(unknown), 'result')} of {len(results):,} with an unknown {what} (the "
-                f"first: {getattr(unknown[0], what)!r}); the data has {listed(list(known), 3)}. Give the data "
-                "of these results."
+                f"{file}: {counted(len(unknown), 'result')} of {len(results):,} with an unknown {what} "
+                f"(the first: {getattr(unknown[0], what)!r}); the data has {listed(list(known), 3)}. Give "
+                "the data of these results."
             )
     images: list[tuple[list[list[float]], list[float], list[int]]] = [([], [], []) for _ in plan.surveyed]
     for result in results:

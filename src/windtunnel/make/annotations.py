@@ -163,7 +163,8 @@ def coco_file(
     objects: Mapping[str, Sequence[Any]],
 ) -> bytes:
     """A COCO file with the ids of the source; other sources' images and objects are numbered from 1."""
-    image_rows, object_rows = [], []
+    image_rows: list[dict[str, Any]] = []
+    object_rows: list[dict[str, Any]] = []
     for number, image in enumerate(images, 1):
         sample = image.sample
         id_ = _id(sample.meta.get("coco_id", str(number)))

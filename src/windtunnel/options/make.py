@@ -29,10 +29,10 @@ class MakeOptions(Options):
 
     layout: str = option_field(
         default="auto",
-        help="How the set is stored: images as folders, arrays, webdataset (tar shards) or copies (whole images "
-        "under their own names, with annotations); sequences as frames (PNG), arrays or videos; imagenet-s as "
-        "npy, which windtunnel run does not read. auto: copies for annotated data, arrays for 32-pixel images, "
-        "else folders or frames.",
+        help="How the set is stored: images as folders, arrays, webdataset (tar shards) or copies (whole "
+        "images under their own names, with annotations); sequences as frames (PNG), arrays or videos; "
+        "imagenet-s as npy, which windtunnel run does not read. auto: copies for annotated data, arrays for "
+        "32-pixel images, else folders or frames.",
         choices=LAYOUTS,
     )
     shard_size: int = option_field(
