@@ -167,6 +167,24 @@ def test_results_of_other_programs_are_scored(annotated: Path, tmp_path: Path) -
     assert [condition.name for condition in again.conditions] == ["clean"]
 
 
+def test_recall_points_are_those_of_the_coco_evaluator(tmp_path: Path) -> None:
+    """57 of 100 objects are a recall of 0.57, which is less than numpy.linspace(0, 1, 101)[57]."""
+    drawn(SHAPE).save(tmp_path / "a.png")
+    boxes = [[19 * (n % 10), 13 * (n // 10), 18, 12] for n in range(100)]
+    shared = {"image_id": 1, "category_id": 1}
+    content = {
+        "images": [{"id": 1, "file_name": "a.png"}],
+        "categories": [{"id": 1, "name": "kite"}],
+        "annotations": [{**shared, "id": n, "bbox": box} for n, box in enumerate(boxes)],
+    }
+    (tmp_path / "set.json").write_text(json.dumps(content))
+    results = [{**shared, "bbox": box, "score": 1 - n / 100} for n, box in enumerate(boxes[:57])]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    run = api.score_predictions(tmp_path / "results.json", tmp_path / "set.json", out=tmp_path / "run")
+    (value,) = [score.value for score in run.scores() if score.metric == "ap"]
+    assert value == pytest.approx(57 / 101, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("results", "message"),
     [
