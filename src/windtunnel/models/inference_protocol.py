@@ -98,7 +98,7 @@ def infer_request(
 def inferred_in(response: Response, id_: str, model: str, output: TensorMetadata, count: int) -> Inferred:
     """The values of an output for `count` images; Unusable unless everything about them is as declared."""
     length = response.headers.get(HEADER_LENGTH.lower(), str(len(response.body)))
-    if not length.isdigit() or int(length) > len(response.body):
+    if not length.isdecimal() or int(length) > len(response.body):
         raise Unusable(f"the response has {len(response.body):,} bytes and {HEADER_LENGTH} '{length}'")
     end = int(length)
     message = _decoded(response.body[:end], _InferenceResponse)

@@ -36,7 +36,9 @@ class Pretrained:
         self.name = name
         self.folder = Path(name) if Path(name).is_dir() else None
         self.title = (self.folder.resolve() if self.folder else Path(name)).name
-        self._options = {"revision": revision} if revision else {}
+        # Code that comes with a model is not run, and the library does not ask at the terminal.
+        self._options: dict[str, Any] = {"trust_remote_code": False}
+        self._options |= {"revision": revision} if revision else {}
         if self.folder and not (self.folder / "config.json").is_file():
             raise UserError(f"The folder {name} has no config.json; give a folder of {WRITTEN_BY}.")
 
