@@ -218,16 +218,16 @@ def test_runs_are_logged_to_trackers_and_nothing_is_uploaded(
         "scores.csv",
         "scores.json",
     }
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ada:s3cret@127.0.0.1:1/tracking")
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    refused = _invoke("log", runs / "base", "--to", "mlflow", "--upload")
-    said = str(refused.exception)
-    assert said.startswith("MLflow at http://127.0.0.1:1/tracking refused the run: ") and "s3cret" not in said
     done = _invoke("log", runs / "base", "--to", "wandb")
     assert done.exit_code == 0, done.output
     (folder,) = (tmp_path / "wandb-runs" / "wandb").glob("offline-run-*")
     assert done.stdout.strip() == str(folder)
     assert b"mean_error_low" in next(folder.glob("*.wandb")).read_bytes()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ada:s3cret@127.0.0.1:1/tracking")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    refused = _invoke("log", runs / "base", "--to", "mlflow", "--upload")
+    said = str(refused.exception)
+    assert said.startswith("MLflow at http://127.0.0.1:1/tracking refused the run: ") and "s3cret" not in said
 
 
 def test_files_of_model_cards_have_the_fields_that_the_hub_requires(
