@@ -19,8 +19,9 @@ BINARY_EXTENSION = "binary_tensor_data"
 HEADER_LENGTH = "Inference-Header-Content-Length"
 INPUT_TYPES: dict[str, Dtype] = {"FP32": "float32", "FP16": "float16", "UINT8": "uint8"}
 OUTPUT_TYPES = {"FP16": "<f2", "FP32": "<f4", "FP64": "<f8"}
+HALF_PRECISION = "FP16"
 # The protocol has no JSON form of these types.
-BINARY_ONLY = ("FP16",)
+BINARY_ONLY = (HALF_PRECISION,)
 
 
 class TensorMetadata(msgspec.Struct, frozen=True):

@@ -47,8 +47,11 @@ class Pretrained:
         return self.network(self._library.AutoModelForImageClassification)
 
     def network(self, network_type: Any) -> Any:
-        """The network of a type of the library (`CLIPModel`), in evaluation mode; refuses missing weights."""
-        network, info = self.read(network_type, output_loading_info=True)
+        """The network of a type of the library (`CLIPModel`), in evaluation mode; refuses missing weights.
+
+        Weights are float32 whatever their file contains: the precision of a run is an option.
+        """
+        network, info = self.read(network_type, output_loading_info=True, dtype="float32")
         missing = [*info["missing_keys"], *(str(entry[0]) for entry in info["mismatched_keys"])]
         if missing:
             raise UserError(
