@@ -18,6 +18,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.locations.urls import LOCAL_HOSTS
 from windtunnel.core.option_names import option
 
 API = "https://api.github.com"
@@ -26,7 +27,6 @@ SECONDS = 30
 PER_PAGE = 100
 # Pages of comments that are searched for the earlier comment.
 MOST_PAGES = 50
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Authors whose comments are updated, in the words of GitHub's API.
 BOT, MEMBERS = "Bot", ("OWNER", "MEMBER", "COLLABORATOR")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

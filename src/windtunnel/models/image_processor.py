@@ -15,10 +15,9 @@ from PIL import Image as PillowImage
 
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.images import Image
-from windtunnel.core.option_names import option
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
 from windtunnel.imaging.resizers.pillow import PILLOW_FILTERS
-from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.models.preprocess import DECLARE_IT, Preprocess, Tensor
 
 # From this size on the processor of ConvNeXT and ResNet resizes to a square without a crop.
 CONVNEXT_SQUARE_PX = 384
@@ -27,7 +26,6 @@ LEVIT_SCALE = 256 / 224
 # Height and width of the images on which a declaration is compared with the processor.
 TRIAL_SIZES = ((331, 480), (520, 377))
 TOLERANCE = 1e-3
-DECLARE_IT = f"declare the preprocessing with {option('preprocess', 'FILE.toml')}"
 
 
 def declared_by(processor: Any, name: str) -> Preprocess:

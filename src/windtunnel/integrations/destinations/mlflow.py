@@ -46,7 +46,7 @@ class Mlflow(Destination):
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         mlflow = load_extra("mlflow", "The destination mlflow")
         where = address if upload else writable_folder(settings).as_uri()
-        shown = without_password(where)
+        shown = without_password(where) if upload else where
         client = mlflow.MlflowClient(tracking_uri=where)
         try:
             return [self._log(client, run, str(settings["experiment"]), shown) for run in runs]
@@ -77,8 +77,7 @@ class Mlflow(Destination):
 def without_password(address: str) -> str:
     """An address for messages, without the user name and password that it may contain."""
     scheme, separator, rest = address.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 mlflow = Mlflow()
