@@ -70,10 +70,13 @@ class Matches:
     found: FoundBoxes
     outcome: NDArray[np.int8]
     true: TrueBoxes
+    _latest: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False)
     _precisions: dict[bytes, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     def precisions(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average precision at every threshold (replicates, thresholds), for weights (replicates, images)."""
+        if self._latest is not None and self._latest[0] is weights:
+            return self._latest[1]
         weights = np.ascontiguousarray(weights, np.float64)
         key = hashlib.blake2b(weights.data, digest_size=16).digest()
         if key not in self._precisions:
@@ -85,6 +88,8 @@ class Matches:
                 self.true.image,
                 weights,
             )
+        if len(weights) > 1:
+            self._latest = weights, self._precisions[key]
         return self._precisions[key]
 
     @cached_property
@@ -164,9 +169,7 @@ class DetectedRun(CompleteImages):
         self.complete = self.kept = ok.all(axis=1)
         self._not_finite = _matrix(pc.equal(status, "not_finite"), run.views)[self.kept]
         self.left_out, self.unlabelled, self.tie_share = int((~self.complete).sum()), 0, None
-        self.unscored = failed_images(
-            ok, status, self._table["reason"], self._ids.tolist(), self.conditions
-        )
+        self.unscored = failed_images(ok, status, self._table["reason"], self._ids.tolist(), self.conditions)
         self.true = _true_boxes(run.annotations, self.ids.tolist())
         self.with_unlabelled = self
         self._cached: dict[tuple[str, bool], Matches] = {}
