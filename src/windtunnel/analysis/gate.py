@@ -31,6 +31,7 @@ from windtunnel.analysis.plausibility import implausible, implausible_runs
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.metrics.comparability import arithmetic_note, why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -104,6 +104,10 @@ class Matches:
             axis=1,
         )
 
+    def without_boxes(self) -> Matches:
+        """The same without the boxes of detections, which take most of the memory."""
+        return replace(self, found=replace(self.found, box=np.zeros((0, 4))))
+
     def _starts(self, category: NDArray[np.int64]) -> NDArray[np.int64]:
         count = 1 + max(int(self.found.category.max(initial=-1)), int(self.true.category.max(initial=-1)), 0)
         return np.searchsorted(category, np.arange(count + 1))
@@ -166,10 +170,10 @@ class DetectedRun(CompleteImages):
         check_finished(run, len(self._table) // run.views)
         status = self._table["status"]
         ok = _matrix(pc.is_in(status, pa.array(detection.predicted)), run.views)
-        self.complete = self.kept = ok.all(axis=1)
+        self.complete = self.kept = np.asarray(ok.all(axis=1), np.bool_)
         self._not_finite = _matrix(pc.equal(status, "not_finite"), run.views)[self.kept]
         self.left_out, self.unlabelled, self.tie_share = int((~self.complete).sum()), 0, None
-        self.unscored = failed_images(ok, status, self._table["reason"], self._ids.tolist(), self.conditions)
+        self.unscored = failed_images(ok, status, self._table["reason"], self._ids, np.array(self.conditions))
         self.true = _true_boxes(run.annotations, self.ids.tolist())
         self.with_unlabelled = self
         self._cached: dict[tuple[str, bool], Matches] = {}
@@ -191,7 +195,7 @@ class DetectedRun(CompleteImages):
             found, true = self.found(condition), self.true
             if localisation:
                 found, true = without_categories(found), without_categories(true)
-            self._cached[key] = match(found, true, len(self.ids))
+            self._cached[key] = match(found, true, len(self.ids)).without_boxes()
         return self._cached[key]
 
     def found(self, condition: str) -> FoundBoxes:
