@@ -95,15 +95,23 @@ def write_coco(folder: Path) -> Path:
     return file
 
 
+def exit_code(*arguments: str) -> int | str | None:
+    """The exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return ended.value.code
+
+
 def test_a_detector_is_run_scored_reported_compared_and_gated(tmp_path: Path, capsys) -> None:
     data = write_coco(tmp_path / "data")
     only = ["--only", "brightness:1", "--only", "brightness:3", "--only", "contrast:3"]
     for name, width in (("good", 15.0), ("bad", 26.0)):
         model = write_detector(tmp_path / f"{name}.onnx", width)
         arguments = ["run", str(model), str(data), "--suite", "coco-c", *only, "--workers", "2"]
-        assert main([*arguments, "--out", str(tmp_path / name)]) == 0
-        text = capsys.readouterr().out
-        assert "1 image has no annotated object" in text and "error" not in text
+        assert exit_code(*arguments, "--out", str(tmp_path / name)) == 0
+        printed = capsys.readouterr()
+        assert "1 image has no annotated object" in printed.err
+        assert "error" not in printed.err + printed.out
     page = (tmp_path / "good" / "report.html").read_text(encoding="utf-8")
     assert all(title in page for title in ("AP by severity", "mPC and rPC", "AP of all conditions"))
     document = json.loads((tmp_path / "good" / "scores.json").read_text(encoding="utf-8"))
@@ -124,15 +132,15 @@ def test_a_detector_is_run_scored_reported_compared_and_gated(tmp_path: Path, ca
     assert all(score.low <= score.value <= score.high for score in scores.values())
 
     both = [str(tmp_path / "good"), str(tmp_path / "bad")]
-    assert main(["compare", *both, "--json"]) == 0
+    assert exit_code("compare", *both, "--json") == 0
     changes = json.loads(capsys.readouterr().out)["differences"]
     clean = next(row for row in changes if (row["metric"], row["condition"]) == ("ap", "clean"))
     assert clean["value"] < 0 and clean["low"] <= clean["value"] <= clean["high"]
-    assert main(["report", *both, "--out", str(tmp_path / "both.html")]) == 0
+    assert exit_code("report", *both, "--out", str(tmp_path / "both.html")) == 0
     assert "Change of AP in points" in (tmp_path / "both.html").read_text(encoding="utf-8")
-    assert main(["gate", both[0], "--against", both[0]]) == 0
-    assert main(["gate", both[1], "--against", both[0], "--rule", "clean ap >= -2"]) == 1
+    assert exit_code("gate", both[0], "--against", both[0]) == 0
+    assert exit_code("gate", both[1], "--against", both[0], "--rule", "clean ap >= -2") == 1
 
     capsys.readouterr()
-    assert main(["score", both[0], "--metric", "top1_error"]) == 0
+    assert exit_code("score", both[0], "--metric", "top1_error") == 0
     assert "it is a score of classification" in capsys.readouterr().out

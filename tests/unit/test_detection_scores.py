@@ -139,7 +139,7 @@ def _iou(one: np.ndarray, two: np.ndarray) -> float:
 
 def test_boxes_of_a_letterboxed_input_return_to_the_image() -> None:
     """A 200 x 100 image in an input of 100: scale 1/2, 25 rows above it; an exact resize stretches."""
-    letterbox = Geometry(rule="letterbox", resize_px=100, crop_px=100)
+    letterbox = Geometry(rule="letterbox", resize_px=100, crop_px=0)
     boxes = np.array([[10, 30, 60, 70], [-5, 0, 120, 100]], np.float32)
     expected = [[20, 10, 120, 90], [0, 0, 200, 100]]
     np.testing.assert_allclose(boxes_in_source(boxes, 200, 100, letterbox), expected, atol=1e-4)
@@ -151,14 +151,16 @@ def test_heads_decode_hand_worked_outputs() -> None:
     # FastestDet: 2 x 2 cells on an input of 100; the cell (1, 0), tanh(0) = 0, sigmoid(0) = 1/2.
     maps = np.zeros((1, 7, 2, 2), np.float32)
     maps[0, 0, 0, 1], maps[0, 6, 0, 1] = 0.5, 0.25
-    found = decoded(REGISTRY.get("fastestdet"), {"out": maps}, (100, 100), HeadSettings(score_threshold=0.1))
+    found = decoded(
+        REGISTRY.get("fastestdet"), {"out": maps}, (100, 100), HeadSettings("fastestdet", score_threshold=0.1)
+    )
     assert found.counts.tolist() == [1] and found.classes.tolist() == [1]
     np.testing.assert_allclose(found.boxes, [[25, -25, 75, 25]], atol=1e-4)
     assert found.scores[0] == pytest.approx(0.5**0.6 * 0.25**0.4)
     # NanoDet: one stride of 16 on 32 pixels, 2 bins per side; equal logits put half a stride to each side.
     values = np.zeros((1, 4, 3 + 8), np.float32)
     values[0, 3, 2] = 0.9
-    settings = HeadSettings(strides=(16,), bins=2, score_threshold=0.1)
+    settings = HeadSettings("nanodet", strides=(16,), bins=2, score_threshold=0.1)
     found = decoded(REGISTRY.get("nanodet"), {"out": values}, (32, 32), settings)
     assert found.classes.tolist() == [2] and found.scores[0] == pytest.approx(0.9)
     np.testing.assert_allclose(found.boxes, [[8, 8, 24, 24]], atol=1e-4)
@@ -168,7 +170,7 @@ def test_heads_decode_hand_worked_outputs() -> None:
         "scores": np.array([[0.7]], np.float32),
         "classes": np.array([[3]], np.int64),
     }
-    settings = HeadSettings(box_format="cxcywh", relative=True, class_offset=1)
+    settings = HeadSettings("boxes", box_format="cxcywh", relative=True, class_offset=1)
     found = decoded(REGISTRY.get("boxes"), outputs, (50, 100), settings)
     np.testing.assert_allclose(found.boxes, [[40, 15, 60, 35]], atol=1e-4)
     assert found.classes.tolist() == [2] and math.isclose(found.scores[0], 0.7, rel_tol=1e-6)
