@@ -33,7 +33,7 @@ class MissedObjects(Section):
     name = "missed-objects"
     title = "Images with most missed objects"
     help = "Images in which a corruption costs the most objects: annotated boxes and detections are drawn."
-    order = 1400
+    order = 1410
     tasks = ("detection",)
 
     def applies(self, document: Document) -> bool:
