@@ -153,17 +153,22 @@ def parse_call(text: str, registry: Registry[P]) -> Call[P]:
             f"{example}. {registry.command} lists them."
         )
     plugin = registry.get(match["name"])
+    return Call(plugin, plugin.settings(parse_arguments(match["arguments"] or "", plugin.written, text)))
+
+
+def parse_arguments(arguments: str, usage: str, text: str = "") -> dict[str, object]:
+    """The values in `clip=3, tiles=4` by their names; errors name the whole text and show the usage."""
     given: dict[str, object] = {}
-    for argument in filter(None, map(str.strip, _split(match["arguments"] or "", ","))):
+    for argument in filter(None, map(str.strip, _split(arguments, ","))):
         name, equals, written = (part.strip() for part in argument.partition("="))
         value = _unquoted(written)
         if not equals or not name or not written or value is None or name in given:
             raise UserError(
-                f"{text}: '{argument}' is not understood; write each parameter once, as NAME=VALUE: "
-                f"{plugin.written}."
+                f"{text or arguments}: '{argument}' is not understood; write each parameter once, as "
+                f"NAME=VALUE: {usage}."
             )
         given[name] = value
-    return Call(plugin, plugin.settings(given))
+    return given
 
 
 def split_chain(text: str) -> list[str]:
