@@ -15,12 +15,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.records import FrameChoices
-from windtunnel.metrics.detections.matches import B, Matches, match, taken, without_categories
+from windtunnel.metrics.detections.matches import (
+    B,
+    DetectedRun,
+    Matches,
+    match,
+    taken,
+    without_categories,
+)
 from windtunnel.metrics.frame_sets import FrameSets, frame_sets, left_out
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -66,8 +74,19 @@ class JudgedFrames:
         return np.asarray(rows[order[first]], np.int64)
 
 
+# Several metrics use the same frames.
+_JUDGED: WeakKeyDictionary[DetectedRun, dict[bool, JudgedFrames | None]] = WeakKeyDictionary()
+
+
 def judge_detections(run: ScoredRun, *, localisation: bool = False) -> JudgedFrames | None:
     """A run's frame sets and the precision of every frame; None if no set is complete."""
+    judged = _JUDGED.setdefault(run.detected, {})
+    if localisation not in judged:
+        judged[localisation] = _judge(run, localisation=localisation)
+    return judged[localisation]
+
+
+def _judge(run: ScoredRun, *, localisation: bool) -> JudgedFrames | None:
     if run.frame_sets is None:
         return None
     seen = run.detected
