@@ -31,9 +31,7 @@ PARAMETERS = (
     Parameter("k", DEFAULTS.k, "largest distance of a neighbour from its anchor, in frames", 0),
     Parameter("anchors", DEFAULTS.anchors, "apart, every:N, or a file of image names"),
     Parameter("iou", DEFAULTS.iou, "overlap at which a detection matches an object", 0.05, 1),
-    Parameter(
-        "absent", DEFAULTS.absent, "detections of absent categories", choices=("ignored", "counted")
-    ),
+    Parameter("absent", DEFAULTS.absent, "detections of absent categories", choices=("ignored", "counted")),
     Parameter("ties", DEFAULTS.ties, "worst of equally bad frames", choices=("nearest", "earliest")),
     Parameter("anchor", DEFAULTS.anchor, "anchor as worst frame", choices=("included", "excluded")),
 )
@@ -81,9 +79,7 @@ def annotated_frames(natural: NaturalSet, dataset: Dataset, choices: FrameChoice
     """
     videos = _videos(dataset)
     anchors = _anchors(videos, dataset, choices)
-    frames = tuple(
-        row for video, number in anchors for row in _set_of(videos[video], number, choices.k)
-    )
+    frames = tuple(row for video, number in anchors for row in _set_of(videos[video], number, choices.k))
     used = {frame.sample_id for frame in frames}
     samples = [sample for sample in dataset.samples() if sample.id in used]
     left_out = len(dataset.samples()) - len(samples)
@@ -124,9 +120,7 @@ def _videos(dataset: Dataset) -> dict[str, dict[int, Sample]]:
     return dict(videos)
 
 
-def _anchors(
-    videos: Mapping[str, Video], dataset: Dataset, choices: FrameChoices
-) -> list[tuple[str, int]]:
+def _anchors(videos: Mapping[str, Video], dataset: Dataset, choices: FrameChoices) -> list[tuple[str, int]]:
     """Video and number of every anchor."""
     every = EVERY.fullmatch(choices.anchors)
     if choices.anchors != APART and every is None:
@@ -145,9 +139,7 @@ def _anchors(
     return anchors
 
 
-def _listed_anchors(
-    file: str, videos: Mapping[str, Video], dataset: Dataset
-) -> list[tuple[str, int]]:
+def _listed_anchors(file: str, videos: Mapping[str, Video], dataset: Dataset) -> list[tuple[str, int]]:
     """The anchors that a file lists, one image name in every line."""
     if not Path(file).is_file():
         raise UserError(
@@ -155,7 +147,9 @@ def _listed_anchors(
             "with an image name in every line."
         )
     names = [nfc(line.strip()) for line in Path(file).read_text("utf-8").splitlines() if line.strip()]
-    place = {sample.id: (video, number) for video, frames in videos.items() for number, sample in frames.items()}
+    place = {
+        sample.id: (video, number) for video, frames in videos.items() for number, sample in frames.items()
+    }
     unknown = [name for name in names if name not in place]
     if unknown or not names:
         what = f"names {unknown[0]}, which is no frame of a video of" if unknown else "names no image of"

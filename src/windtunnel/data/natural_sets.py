@@ -123,7 +123,7 @@ class NaturalDataset(Dataset):
         return self.images.choices
 
     @cached_property
-    def annotations(self) -> Mapping[str, Objects] | None:  # type: ignore[override]  # a property
+    def annotations(self) -> Mapping[str, Objects] | None:
         """The objects of every image of both parts by its id; None for sets without annotated objects."""
         own = self.images.dataset.annotations
         clean = self.clean.dataset.annotations if self.clean else None
@@ -212,7 +212,7 @@ class NaturalDataset(Dataset):
         return [
             *notes,
             f"{len(both):,} of {len(own):,} images of {self.location} ('{both[0]}' ...) are also among the "
-            "clean images (identical files); remove them from one side."
+            "clean images (identical files); remove them from one side.",
         ]
 
     def reason_left_out(self) -> Callable[[str], str]:

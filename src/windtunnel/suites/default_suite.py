@@ -8,8 +8,8 @@ from pathlib import Path
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, location_of
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.annotated_frames import refuse_frame_sets
+from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import detect_natural_set, detection_note, natural_set_hint
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.precomputed import open_with_clean

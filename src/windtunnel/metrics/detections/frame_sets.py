@@ -144,7 +144,9 @@ def pm_drops(run: ScoredRun, metric: str, *, localisation: bool = False) -> list
         return []
     anchors = judged.worst(0)
     return [
-        _measure(judged, metric, f"pm-{k}", f"pm-0 minus pm-{k}: {_formula(judged, k)}", judged.worst(k), anchors)
+        _measure(
+            judged, metric, f"pm-{k}", f"pm-0 minus pm-{k}: {_formula(judged, k)}", judged.worst(k), anchors
+        )
         for k in judged.sets.distances
     ]
 
