@@ -99,3 +99,134 @@ def test_pm_k_equals_a_search_for_the_worst_frame(
     assert run.scoring.group == "video"
     choices = json.loads((run.path / "run.json").read_text())["recipe"]["data"]["natural"]["choices"]
     assert choices.get("iou", 0.5) == iou
+
+
+def test_python_detectors_of_every_form_predict_the_same(
+    videos: tuple[Path, Path, list[Frame]], tmp_path: Path, windtunnel_command: Command
+) -> None:
+    file, detector, _ = videos
+    runs = {
+        name: windtunnel.run(f"{detector}:{name}", file, "pm-k", frame_sets="k=0, anchors=every:1", out=tmp_path / name)
+        for name in ("dicts", "arrays", "module")
+    }
+    done = windtunnel_command(
+        "run", f"{detector}:dicts", file, "--suite", "pm-k", "--frame-sets", "k=0, anchors=every:1",
+        "--workers", 2, "--chunk", 5, "--out", tmp_path / "workers",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    runs["workers"] = windtunnel.load_run(tmp_path / "workers")
+    clean = {
+        name: run.predictions(["boxes", "scores", "categories"]).to_pylist() for name, run in runs.items()
+    }
+    assert clean["arrays"] == clean["module"] == clean["workers"] == clean["dicts"]
+    assert len({run.recipe.model.kind for run in runs.values()}) == 2
+
+
+class Returns:
+    """A live detector that always returns the same."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+
+    def __call__(self, batch: np.ndarray) -> Any:
+        return [self.returned] * len(batch)
+
+
+WRONG_DETECTORS = [
+    ({"boxes": [[1, 2, 3, 4]], "scores": [0.5]}, "a dict without labels"),
+    ({"boxes": [[1, 2, 3, 4]], "scores": [0.5, 0.4], "labels": [0]}, "(1, 4) with 2 scores and 1 labels"),
+    ({"boxes": [[1, 2, 3, 4]], "scores": [0.5], "labels": [3]}, "the label 3.0, but 3 labels"),
+    ([[1, 2, 3, 4, 0.5]], "an array of shape (1, 5)"),
+]
+
+
+@pytest.mark.parametrize(("returned", "message"), WRONG_DETECTORS)
+def test_a_trial_refuses_detectors_of_other_forms(
+    videos: tuple[Path, Path, list[Frame]], returned: Any, message: str
+) -> None:
+    declaration = videos[1].with_name("detector.py.toml")
+    with pytest.raises(UserError) as refused:
+        windtunnel.load_model(Returns(returned), declaration)
+    assert message in str(refused.value)
+
+
+def test_detectors_declare_labels_and_do_not_crop(tmp_path: Path) -> None:
+    for declared, message in (
+        ('task = "detection"\n[geometry]\nrule = "none"', "declare labels"),
+        ('task = "detection"\nlabels = ["cat"]\npreset = "imagenet"', "crops"),
+    ):
+        (tmp_path / "it.toml").write_text(declared)
+        with pytest.raises(UserError, match=message):
+            windtunnel.load_model(Returns([]), tmp_path / "it.toml")
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("k=4, anchor=never", "anchor is 'never'; give included or excluded"),
+        ("k=-1", "k is '-1'; give a whole number from 0"),
+        ("iuo=0.5", "Did you mean iou?"),
+        ("k=2 anchors=apart", "k is '2 anchors=apart'"),
+        ("k=5", "give a smaller k, such as frame_sets=\"k=4\""),
+        ("anchors=none.txt", "which is no file"),
+    ],
+)
+def test_wrong_choices_are_refused(
+    videos: tuple[Path, Path, list[Frame]], written: str, message: str
+) -> None:
+    file, detector, _ = videos
+    with pytest.raises(UserError) as refused:
+        windtunnel.plan(f"{detector}:dicts", file, "pm-k", frame_sets=written)
+    assert message in str(refused.value)
+
+
+def test_frame_sets_need_numbered_frames(
+    videos: tuple[Path, Path, list[Frame]], tmp_path: Path, windtunnel_command: Command
+) -> None:
+    file, detector, _ = videos
+    content = json.loads(file.read_text())
+    for change, message in (
+        ({"frame_index": None}, "has no frames of videos"),
+        ({"frame_index": 5, "video_id": 1}, "are both frame 5 of video 1"),
+    ):
+        other = file.with_name("other.json")
+        images = [{**image, **change} for image in content["images"]]
+        other.write_text(json.dumps({**content, "images": images}))
+        done = windtunnel_command("plan", f"{detector}:dicts", other, "--suite", "pm-k")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert message in done.stderr
+    done = windtunnel_command("plan", f"{detector}:dicts", file, "--suite", "coco-c", "--frame-sets", "k=1")
+    assert done.returncode == 2
+    assert "--frame-sets makes frame sets of annotated frames" in done.stderr
+
+
+def test_a_detector_classifies_by_its_most_confident_box(tmp_path: Path) -> None:
+    box = [10.0, 10.0, 20.0, 20.0]
+    cat, dog, bird = ({"category": number, "bbox": box} for number in range(3))
+    frames: list[Frame] = [
+        ([cat], [{**cat, "score": 0.9}, {**dog, "score": 0.8}]),  # right
+        ([cat], [{**cat, "score": 0.3}, {**dog, "score": 0.8}]),  # the best box is a dog
+        ([cat, dog], [{**dog, "score": 0.6}]),  # right: any label
+        ([bird], []),  # no box is wrong
+        ([bird], [{**bird, "score": 0.2}]),  # right
+        ([bird], [{**bird, "score": 0.2}]),  # right
+    ]
+    detector = write_detector(tmp_path, [found for _, found in frames])
+    file = write_videos(tmp_path / "data", frames, 1)
+    run = windtunnel.run(
+        f"classify|{detector}:dicts", file, "pm-k", frame_sets="k=1, anchors=every:1", out=tmp_path / "run"
+    )
+    scores = {(score.metric, score.condition): score.value for score in run.scores()}
+    assert scores["top1_error", "frames"] == pytest.approx(2 / 6)
+    assert scores["pm_k", "pm-0"] == pytest.approx(2 / 4)  # anchors are frames 1 to 4
+    assert scores["pm_k", "pm-1"] == 0
+    assert run.recipe.task == "classification"
+    assert windtunnel.load_model(f"clahe|{detector}:dicts").task == "detection"
+    assert windtunnel.load_model(f"flip|classify|{detector}:dicts").task == "classification"
+    for model, message in (
+        (f"flip|{detector}:dicts", "write flip|classify|MODEL"),
+        ("classify|demo", "is no detector"),
+    ):
+        with pytest.raises(UserError) as refused:
+            windtunnel.load_model(model)
+        assert message in str(refused.value)

@@ -82,8 +82,8 @@ def _boxes_of(image: Any, classes: int, name: str) -> tuple[NDArray[Any], NDArra
     boxes = boxes.reshape(-1, 4) if boxes.size == 0 else boxes
     if boxes.ndim != 2 or boxes.shape[1] != 4 or not len(boxes) == scores.size == labels.size:
         raise UserError(
-            f"{name} returns boxes of shape {boxes.shape} with {scores.size} scores and {labels.size} labels; "
-            f"{FORMS}."
+            f"{name} returns boxes of shape {boxes.shape} with {scores.size} scores and {labels.size} "
+            f"labels; {FORMS}."
         )
     wrong = labels[~((labels >= 0) & (labels < classes) & (labels == np.floor(labels)))]
     if wrong.size:
