@@ -162,6 +162,7 @@ def test_a_live_model_is_wrapped_in_python() -> None:
         ("clahe(clip=2|demo", r"'clahe\(clip=2' is not a wrapper; write NAME or NAME\(PARAMETER=VALUE"),
         ("flip(a=1)|demo", "flip has no parameters, and a is given; write flip"),
         ("|demo", "'' is not a wrapper"),
+        ("model.onnx|clahe(clip=3)", r"ends with the wrapper clahe\(clip=3\); write the model last"),
         ("clahe|", r"clahe\| names no model; write WRAPPER\|MODEL"),
         ("clahe|nowhere.onnx", r"No such model: nowhere\.onnx"),
         ("temperature|demo", r"temperature needs either t=NUMBER above 0 or file=FILE\.json"),

@@ -47,6 +47,7 @@ class Column:
     family: str
     parameters: int
     tags: tuple[str, ...]
+    trained_with: tuple[str, ...]
     recipe: str
     made_by: str
     rank: Rank | None
@@ -185,6 +186,7 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
             model.family,
             model.parameters,
             model.tags,
+            model.trained_with,
             run.digest,
             _made_by(run),
             rank,

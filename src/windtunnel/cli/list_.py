@@ -74,7 +74,9 @@ WIDE = {
     "corruptions": ("drawn", "note", "min_side_px", "met_by", "source"),
     "sequences": ("random", "met_by", "source", "frames"),
     "layouts": ("corrupted",),
-    **dict.fromkeys(("wrappers", "image-steps", "batch-steps", "losses"), ("parameters", "source")),
+    **dict.fromkeys(
+        ("wrappers", "image-steps", "batch-steps", "losses", "destinations"), ("parameters", "source")
+    ),
     "decoders": ("needs", "scales"),
     "resizers": ("needs",),
     "natural-sets": ("own", "source"),

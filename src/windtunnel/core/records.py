@@ -115,6 +115,8 @@ class ModelRecipe(Record, frozen=True):
         top_k: the number of best classes, if only these are known; else None.
         assets: digests of the files of third-party decoders and resizers.
         wrappers: the wrappers around the model, the outermost first.
+        batch_dependent: whether its scores of an image depend on the other images of a batch or on earlier
+            calls.
     """
 
     kind: str
@@ -126,6 +128,7 @@ class ModelRecipe(Record, frozen=True):
     top_k: int | None = None
     assets: dict[str, str] = msgspec.field(default_factory=dict)
     wrappers: tuple[WrapperRecord, ...] = ()
+    batch_dependent: bool = False
 
     @property
     def weights(self) -> str:

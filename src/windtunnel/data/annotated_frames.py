@@ -42,7 +42,7 @@ Video = Mapping[int, Sample]
 
 def parse_choices(text: str) -> FrameChoices:
     """How pm-k is measured, as users write it: `k=5, anchors=every:3`; "" for the defaults."""
-    given = parse_arguments(text, USAGE)
+    given = parse_arguments(text, text, USAGE)
     known = {parameter.name: parameter for parameter in PARAMETERS}
     values: dict[str, Value] = {}
     for name, value in given.items():

@@ -40,6 +40,8 @@ V2_VERSIONS = {
     "top-images": "top-?images",
 }
 OBJECTNET_BORDER_PX = 2
+# The column of an image's attribute, for slices.
+ATTRIBUTE = "attribute"
 NO_CLEAN = (
     f"No clean images were given ({option('clean', 'DATA')}): there is no clean error and no accuracy drop."
 )
@@ -110,6 +112,8 @@ def _images(
     if natural.layout == "objectnet":
         return _objectnet(natural, source)
     dataset = _plain(source)
+    if natural.layout == "attributes":
+        return _by_attribute(natural, dataset)
     if natural.layout == "indices":
         return _numbered(natural, dataset)
     if natural.layout == "wordnet":
@@ -241,6 +245,26 @@ def _objectnet(natural: NaturalSet, source: str | Location | Dataset) -> Images:
         border_px=OBJECTNET_BORDER_PX,
         notes=notes,
     )
+
+
+def _by_attribute(natural: NaturalSet, dataset: Dataset) -> Images:
+    """Images in `<attribute>/<class>/<image>`, or in the class folders of one attribute."""
+    table = several_ids(natural.table)
+    samples, used = [], set[str]()
+    for sample in dataset.samples():
+        *attribute, folder, _ = ("", *sample.id.split("/"))
+        if (key := folder_key(folder)) in table:
+            meta = {**sample.meta, ATTRIBUTE: attribute[-1]} if attribute and attribute[-1] else sample.meta
+            samples.append(replace(sample, labels=table[key], meta=meta))
+            used.add(key)
+    if not samples:
+        raise UserError(
+            f"{dataset.location} contains none of {natural.title}'s {len(table)} class folders, such as "
+            f"'{next(iter(table))}'; give the folder that contains background, texture and material, or "
+            f"another {option('suite')}."
+        )
+    notes = _count_notes(natural, len(used), len(table), len(dataset.samples()) - len(samples))
+    return Images(natural.part, natural.role, dataset, samples, imagenet_1k(), notes=notes)
 
 
 def _first_of(folders: Counter[str]) -> str:

@@ -33,6 +33,7 @@ def model_recipe(model: Model) -> ModelRecipe:
         top_k=model.top_k,
         assets=model.preprocess.geometry.assets(),
         wrappers=model.wrappers,
+        batch_dependent=model.batch_dependent,
     )
 
 

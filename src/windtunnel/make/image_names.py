@@ -9,6 +9,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import is_image_name
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.options.make import STEPS_LAYOUT
 
 
@@ -16,7 +17,10 @@ def image_names(layout: str, images: Sequence[Surveyed], folders: Sequence[str])
     """By id, the name of each image in a layout; `folders` are the folder names by class index."""
     if layout == "arrays":
         return _row_names(images)
-    return _own_names(images) if layout == STEPS_LAYOUT else _file_names(images, folders)
+    if layout == STEPS_LAYOUT:
+        return _own_names(images)
+    names = _file_names(images, folders)
+    return _keys(names) if layout == WEBDATASET else names
 
 
 def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
@@ -38,6 +42,15 @@ def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str,
                 f"a slash or begin with a dot. Rename it, or use {option('layout', 'arrays')}."
             )
     return names
+
+
+def _keys(names: dict[str, str]) -> dict[str, str]:
+    """Names as keys of WebDataset shards: a key ends at the first dot after the last slash."""
+    parts = {id_: name.rpartition("/") for id_, name in names.items()}
+    keys = {id_: f"{folder}/{stem.replace('.', '_')}" for id_, (folder, _, stem) in parts.items()}
+    if len(set(keys.values())) < len(keys):
+        raise UserError("Two images would get the same key; give them names that differ in more than dots.")
+    return keys
 
 
 def _may_name_a_file(text: str) -> bool:

@@ -19,6 +19,7 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.class_subset import of_classes
 from windtunnel.data.label_spaces import read_indices
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.images import Source
@@ -56,11 +57,11 @@ class MakePlan:
         dataset: the source images.
         canvas: how they become canvases.
         conditions: clean first, then every corruption and severity, every sequence, or every step.
-        layout: `folders` or `arrays` for images; `frames`, `arrays` or `videos` for sequences; `npy` for
-            pipeline steps.
+        layout: `folders`, `arrays` or `webdataset` for images; `frames`, `arrays` or `videos` for
+            sequences; `npy` for pipeline steps.
         seed: seed of every random draw.
         images: the readable images, sorted by id.
-        names: by id, the name in the set: `class/stem` in folders, the row number in arrays.
+        names: by id, the name in the set: `class/stem` in folders and shards, the row number in arrays.
         classes: by id, the class in the data.
         left_out: unreadable images, and why.
         chunks: the chunks of work.
@@ -134,7 +135,7 @@ def plan_make(
         codec=conditions[-1].codec,
         seed=options.seed,
         stream=STREAM_VERSION,
-        chunk=_chunk_size(images, canvas, layout, suite),
+        chunk=_chunk_size(images, canvas, layout, suite, options.shard_size),
         class_folders=folders.kind if in_folders else "",
         split=options.split if layout == STEPS_LAYOUT else "",
     )
@@ -165,6 +166,8 @@ def _refuse_mistakes(dataset: Dataset, options: MakeOptions) -> None:
         raise UserError(f"{option('split')} is '{options.split}'; give {', '.join(SPLITS)}.")
     if options.subset is not None and options.subset < 0:
         raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
+    if options.shard_size < 1:
+        raise UserError(f"{option('shard_size')} is {options.shard_size}; give a number of images from 1.")
     if dataset.precomputed:
         raise UserError(f"{dataset.location} is corrupted already; give the clean images.")
 
@@ -253,9 +256,11 @@ def _order(sample: Sample) -> tuple[int, str]:
     return int(sample.meta.get("row", 0)), sample.id
 
 
-def _chunk_size(images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite) -> int:
+def _chunk_size(
+    images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite, shard_size: int
+) -> int:
     """Images per chunk; independent of the number of workers and of the selected corruptions."""
-    size = min(MAX_CHUNK, -(-len(images) // MIN_CHUNKS))
+    size = min(shard_size if layout == WEBDATASET else MAX_CHUNK, -(-len(images) // MIN_CHUNKS))
     if layout == "arrays":
         side = canvas.geometry.output_px or max(images[0].width, images[0].height)
         room, views = MAX_CHUNK_BYTES, MAX_CONDITIONS

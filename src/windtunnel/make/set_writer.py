@@ -27,6 +27,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.executors import Workers
@@ -37,6 +38,7 @@ from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
 from windtunnel.make.layouts import ARRAYS, Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import MakePlan, count_views
+from windtunnel.make.shards import Shards
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
 from windtunnel.options.make import SPLITS, STEPS_LAYOUT
@@ -178,6 +180,9 @@ def _layout(plan: MakePlan) -> Layout:
         ids = [image.sample.id for image in plan.images]
         labels = tuple(image.sample.labels[0] for image in plan.images)
         return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
+    if plan.layout == WEBDATASET:
+        rows = {plan.names[image.sample.id]: row for row, image in enumerate(plan.images)}
+        return Shards(rows, tuple(image.sample.labels[0] for image in plan.images), plan.recipe.chunk)
     if plan.layout != "arrays":
         return Folders()
     first = plan.images[0]

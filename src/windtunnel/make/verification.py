@@ -26,6 +26,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     read_table,
 )
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.make.imagenet_s import paper_names
 from windtunnel.make.layouts import folder_of
 from windtunnel.options.make import STEPS_LAYOUT
@@ -107,7 +108,8 @@ def _unknown_files(manifest: Manifest, files: Counter[str], done: Counter[str]) 
     unknown = {}
     for condition, place in _places(manifest):
         count = _count_files(manifest.root / place)
-        in_flight = (len(manifest.starts) - done[condition.name]) * manifest.chunk_px
+        in_flight = len(manifest.starts) - done[condition.name]
+        in_flight *= 1 if manifest.recipe.layout == WEBDATASET else manifest.chunk_px
         in_flight *= condition.frames if manifest.recipe.layout == "frames" else 1
         if (strange := count - files[condition.name] - in_flight) > 0:
             unknown[place] = f"{counted(strange, 'file')} not made here"

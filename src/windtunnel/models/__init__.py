@@ -76,6 +76,7 @@ class Model:
         declared_wrappers: wrappers that its declaration asks for and that are not around it yet.
         passes: forward passes for each image.
         fitted_images: images that it was fitted on, and that it must not be scored on.
+        batch_dependent: whether its scores of an image depend on the batch, and the user allows it.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Model:
     declared_wrappers: tuple[str, ...] = ()
     passes: int = 1
     fitted_images: FittedImages = FittedImages()
+    batch_dependent: bool = False
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

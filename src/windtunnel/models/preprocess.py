@@ -151,6 +151,16 @@ class Declaration:
     task: str = DEFAULT_TASK
     detector: HeadSettings | None = None
 
+    def completed_by(self, own: Declaration) -> Declaration:
+        """The declaration with the preprocessing and labels of a model's own files where it has none."""
+        return replace(
+            self,
+            preprocess=own.preprocess if self.preprocess.assumed else self.preprocess,
+            fixed_tensor=self.fixed_tensor or own.fixed_tensor,
+            outputs=self.outputs or own.outputs,
+            labels=self.labels or own.labels,
+        )
+
 
 @lru_cache(maxsize=1)
 def presets() -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
 from windtunnel.models import FeatureSource, Model, probe_images
 from windtunnel.models.devices import hardware_name, torch_device, torch_devices
 from windtunnel.models.kinds import Origin
-from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.models.preprocess import Declaration, Preprocess, Tensor
 from windtunnel.models.python import BATCH, CallableModel
 from windtunnel.models.torch_layers import LayerInput, last_layer
 
@@ -79,21 +79,34 @@ class TorchModel(CallableModel):
 
     Attributes:
         predictor: how the module is called.
+
+    Args:
+        module: the module.
+        origin: its origin.
+        kind: the name of its kind.
+        fingerprint: hash of its weights and graph; by default that of its state.
+        declaration: its declaration; by default that of its origin.
     """
 
     own_arithmetic = False
     predictor = TorchPredictor
 
-    def __init__(self, module: Any, origin: Origin) -> None:
-        declaration = origin.declaration
+    def __init__(
+        self,
+        module: Any,
+        origin: Origin,
+        kind: str = "torch",
+        fingerprint: str = "",
+        declaration: Declaration | None = None,
+    ) -> None:
+        declaration = declaration or origin.declaration
         self._torch = self.predictor(module, declaration.preprocess.tensor)
-        fingerprint = state_fingerprint(module)
         super().__init__(
             self._torch,
-            "torch",
+            kind,
             declaration,
             origin.name,
-            fingerprint,
+            fingerprint or state_fingerprint(module),
             origin.data_size,
             portable=origin.portable,
         )
@@ -184,7 +197,8 @@ def _arithmetic(device: torch.device, precision: str) -> Iterator[None]:
 @contextmanager
 def evaluating(module: Any) -> Iterator[None]:
     """Evaluation mode inside the context; afterwards every submodule has its own mode again."""
-    modes = [(part, part.training) for part in module.modules()]
+    # The parts of a frozen TorchScript program have no mode.
+    modes = [(part, part.training) for part in module.modules() if hasattr(part, "training")]
     if not any(training for _, training in modes):
         yield
         return

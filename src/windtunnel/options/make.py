@@ -10,7 +10,9 @@ from windtunnel.options.record import Options, option_field, options_record, sam
 from windtunnel.options.run import RunOptions
 
 # The layouts for each kind of set, the default first; 32-pixel images are arrays, like CIFAR-10-C and -P.
-IMAGE_LAYOUTS = ("folders", "arrays")
+IMAGE_LAYOUTS = ("folders", "arrays", "webdataset")
+# The layouts of corruptions with one strength.
+ONE_STRENGTH_LAYOUTS = ("folders", "webdataset")
 CLIP_LAYOUTS = ("frames", "arrays", "videos")
 # The layout of sets of pipeline steps, for other programs.
 STEPS_LAYOUT = "npy"
@@ -25,10 +27,15 @@ class MakeOptions(Options):
 
     layout: str = option_field(
         default="auto",
-        help="How the set is stored: images as folders or arrays; sequences as frames (PNG), arrays or "
-        "videos; imagenet-s as npy, which windtunnel run does not read. auto: arrays for 32-pixel images, "
-        "else folders or frames.",
+        help="How the set is stored: images as folders, arrays or webdataset (tar shards); "
+        "sequences as frames (PNG), arrays or videos; imagenet-s as npy, which windtunnel run does not read. "
+        "auto: arrays for 32-pixel images, else folders or frames.",
         choices=LAYOUTS,
+    )
+    shard_size: int = option_field(
+        default=1000,
+        help="With --layout webdataset: the largest number of images in a shard. Small sets have smaller "
+        "shards, so that workers share the work.",
     )
     only: Sequence[str] = option_field(
         default=(), help="Make only this corruption or sequence; may be repeated.", metavar="UNIT[:LEVEL]"

@@ -53,6 +53,11 @@ class RunOptions(Options):
         f"{ACCELERATOR_BATCH} on another device.",
         minimum=1,
     )
+    allow_batch_dependence: bool = option_field(
+        default=False,
+        help="Accept a model whose scores of an image depend on the other images of its batch or on earlier "
+        "calls; every report warns of it.",
+    )
     seed: int = option_field(default=0, help="Seed of every random draw.")
     subset: int | None = option_field(
         default=None,

@@ -22,7 +22,7 @@ QUICK = "imagenet-c-quick"
 
 # The suites for precomputed sets; the one with the most units in the set is used.
 PRECOMPUTED_SUITES = (
-    "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc",
+    "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc", "laion-c",
     "imagenet-p", "imagenet-p-extra", "imagenet-syn2nat", "syn2nat-candidates",
 )  # fmt: skip
 
