@@ -31,6 +31,7 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
         for metric, title in headline_titles(of_ood_scores=True).items()
     }
     titles |= {("top1_error", name): f"{name} error" for name in ("native", "clean", *parts)}
+    titles |= {("ap", name): f"{name} AP" for name in ("native", "clean")}
     others = headline_titles()
     title_of = {key: titles.get(key, "" if key[1] else others.get(key[0], "")) for key in every}
     return {key: title for key, title in title_of.items() if title}

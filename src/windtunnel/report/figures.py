@@ -62,11 +62,14 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
     }  # fmt: skip
 
 
-def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Top-1 errors with intervals, a row per name, the first at the top.
+def error_markers(
+    errors: Mapping[str, Mapping[str, Any]], label: str = "top-1 error"
+) -> dict[str, Any]:
+    """Top-1 errors or other shares with intervals, a row per name, the first at the top.
 
     Args:
         errors: by name, a score as JSON stores it.
+        label: what the scores are.
     """
     names = list(errors)[::-1]
     scores = [errors[name] for name in names]
@@ -86,11 +89,11 @@ def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                     "width": 3,
                 },
                 "marker": {"size": 9, "color": COLOURS[0]},
-                "hovertemplate": "%{y}<br>top-1 error %{x:.1f} %<extra></extra>",
+                "hovertemplate": f"%{{y}}<br>{label} %{{x:.1f}} %<extra></extra>",
             }
         ],
         "layout": {
-            "xaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": f"{label}, %"}, "rangemode": "tozero"},
             "yaxis": {"type": "category", "automargin": True},
             "height": 90 + BAR_PX * len(names),
             "showlegend": False,

@@ -34,7 +34,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"{counted(len(recipe.conditions), 'condition')}, "
         f"seed {recipe.seed}, recipe {document['recipe_digest'][:8]}.",
     ]
-    for section in by_order():
+    for section in by_order(recipe.task):
         text = guarded(section, document, partial(_section_markdown, section, document), "")
         blocks.append(text or failure_of(section, document))
     return "\n\n".join(filter(None, blocks)) + "\n"

@@ -169,7 +169,7 @@ def label_of(run: ScoredRun, image: str) -> str:
 
 def unmodified_condition(run: ScoredRun) -> str:
     """The condition that does not modify images: `native`, else `clean`; "" if the run has neither."""
-    return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
+    return next((name for name in ("native", "clean") if name in run.predicted.conditions), "")
 
 
 def evaluated_part(run: ScoredRun) -> Part | None:

@@ -95,7 +95,7 @@ def replicated_weights(
     The images of a group are drawn together.
     """
     units = images if groups is None else int(groups.max(initial=-1)) + 1
-    drawn = np.concatenate(list(_draws(max(units, 1), seed, replicates)))
+    drawn = np.concatenate(_all_draws(max(units, 1), seed, replicates))
     return drawn if groups is None else drawn[:, groups]
 
 

@@ -24,7 +24,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import competing_outputs_text, parts_text
-from windtunnel.report.sections import Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, Document, ReportInput, Section
 
 MISSING_SHOWN = 8
 
@@ -37,6 +37,7 @@ class Notes(Section):
     help = "Notes to read before comparing: images left out, subsets, masks, missing scores."
     order = 300
     json_order = 20
+    tasks = ANY_TASK
 
     def data(self, inputs: ReportInput) -> dict[str, Any]:
         return {"notes": run_notes(inputs.run), "caveats": caveats(inputs.run)}
@@ -65,7 +66,7 @@ def run_notes(run: ScoredRun) -> list[str]:
 def _image_notes(run: ScoredRun) -> list[str]:
     """Notes on images and conditions: those left out, groups, remarks on the data, subsets."""
     lines = []
-    observed, data = run.observed, run.recipe.data
+    observed, data = run.predicted, run.recipe.data
     if observed.left_out:
         lines.append(
             f"{counted(observed.left_out, 'image')} could not be scored under some condition and "
@@ -139,7 +140,7 @@ def unlabelled_note(images: int) -> str:
 def _score_notes(run: ScoredRun) -> list[str]:
     """The scores of the suite that this run does not have, with reasons."""
     lines = []
-    asked, observed = set(run.metrics), run.observed
+    asked, observed = set(run.metrics), run.predicted
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
