@@ -133,7 +133,7 @@ def without_categories(boxes: B) -> B:
     As in COCO's evaluation without categories, ties are decided by the order of the categories.
     """
     order = np.lexsort((boxes.category, boxes.image))
-    boxes = _taken(boxes, order[boxes.category[order] >= 0])
+    boxes = taken(boxes, order[boxes.category[order] >= 0])
     return type(boxes)(**{**vars(boxes), "category": np.zeros_like(boxes.category)})
 
 
