@@ -46,7 +46,9 @@ def category_precisions(
     if not truth["annotations"]:
         return {}
     if not found:
-        return dict.fromkeys({0 if localisation else row["category_id"] - 1 for row in truth["annotations"]}, 0.0)
+        return dict.fromkeys(
+            {0 if localisation else row["category_id"] - 1 for row in truth["annotations"]}, 0.0
+        )
     data = COCO(truth)
     evaluator = COCOeval_faster(data, data.loadRes(found), "bbox", print_function=lambda *_: None)
     evaluator.params.iouThrs = np.array([iou])

@@ -56,16 +56,16 @@ def test_pm_k_equals_a_search_for_the_worst_frame(
     listed = tmp_path / "anchors.txt"
     listed.write_text("".join(f"{place:03}.png\n" for place in (2, 13, 26)))
     run = windtunnel.run(
-        f"{detector}:dicts", file, "pm-k", frame_sets=written.replace("ANCHORS", str(listed)), out=tmp_path / "run"
+        f"{detector}:dicts",
+        file,
+        "pm-k",
+        frame_sets=written.replace("ANCHORS", str(listed)),
+        out=tmp_path / "run",
     )
     scores = {(score.metric, score.condition): score for score in run.scores()}
     k = int(written[2])
     step = 2 if "every:2" in written else 1
-    anchors = [
-        (video * LENGTH, place)
-        for video in range(VIDEOS)
-        for place in range(k, LENGTH - k, step)
-    ]
+    anchors = [(video * LENGTH, place) for video in range(VIDEOS) for place in range(k, LENGTH - k, step)]
     if "ANCHORS" in written:
         anchors = [(0, 2), (9, 4), (18, 8)]
     iou, counted = rules.get("iou", 0.5), rules.get("counted", False)
@@ -106,7 +106,9 @@ def test_python_detectors_of_every_form_predict_the_same(
 ) -> None:
     file, detector, _ = videos
     runs = {
-        name: windtunnel.run(f"{detector}:{name}", file, "pm-k", frame_sets="k=0, anchors=every:1", out=tmp_path / name)
+        name: windtunnel.run(
+            f"{detector}:{name}", file, "pm-k", frame_sets="k=0, anchors=every:1", out=tmp_path / name
+        )
         for name in ("dicts", "arrays", "module")
     }
     done = windtunnel_command(
@@ -167,7 +169,7 @@ def test_detectors_declare_labels_and_do_not_crop(tmp_path: Path) -> None:
         ("k=-1", "k is '-1'; give a whole number from 0"),
         ("iuo=0.5", "Did you mean iou?"),
         ("k=2 anchors=apart", "k is '2 anchors=apart'"),
-        ("k=5", "give a smaller k, such as frame_sets=\"k=4\""),
+        ("k=5", 'give a smaller k, such as frame_sets="k=4"'),
         ("anchors=none.txt", "which is no file"),
     ],
 )

@@ -80,7 +80,11 @@ class CompleteImages:
 
 
 def failed_images(
-    ok: NDArray[np.bool_], status: Sequence[Any], reason: Sequence[Any], ids: Sequence[Any], views: Sequence[str]
+    ok: NDArray[np.bool_],
+    status: Sequence[Any],
+    reason: Sequence[Any],
+    ids: Sequence[Any],
+    views: Sequence[str],
 ) -> list[Unscored]:
     """The images that failed, given which predictions succeeded (images, views).
 

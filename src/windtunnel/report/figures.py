@@ -62,9 +62,7 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
     }  # fmt: skip
 
 
-def error_markers(
-    errors: Mapping[str, Mapping[str, Any]], label: str = "top-1 error"
-) -> dict[str, Any]:
+def error_markers(errors: Mapping[str, Mapping[str, Any]], label: str = "top-1 error") -> dict[str, Any]:
     """Top-1 errors or other shares with intervals, a row per name, the first at the top.
 
     Args:

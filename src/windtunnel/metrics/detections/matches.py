@@ -165,9 +165,7 @@ class DetectedRun(CompleteImages):
         self.complete = self.kept = ok.all(axis=1)
         self._not_finite = _matrix(pc.equal(status, "not_finite"), run.views)[self.kept]
         self.left_out, self.unlabelled, self.tie_share = int((~self.complete).sum()), 0, None
-        self.unscored = failed_images(
-            ok, status, self._table["reason"], self._ids.tolist(), self.conditions
-        )
+        self.unscored = failed_images(ok, status, self._table["reason"], self._ids.tolist(), self.conditions)
         self.true = _true_boxes(run.annotations, self.ids.tolist())
         self.with_unlabelled = self
         self._cached: dict[tuple[str, bool], Matches] = {}

@@ -80,9 +80,7 @@ def severity_curves(document: Document, metric: str = ERROR, label: str = ERROR_
         "showlegend": True,
     }
     clean = [
-        score
-        for score in document["scores"]
-        if score["metric"] == metric and score["condition"] == "clean"
+        score for score in document["scores"] if score["metric"] == metric and score["condition"] == "clean"
     ]
     if clean:
         value = 100 * clean[0]["value"]
