@@ -22,7 +22,10 @@ def dicts():
     """As torchvision's detectors return them."""
     def detect(batch):
         return [
-            {name: [box[name] for box in FOUND[int(image[0, 0, 0])]] for name in ("boxes", "scores", "labels")}
+            {
+                name: [box[name] for box in FOUND[int(image[0, 0, 0])]]
+                for name in ("boxes", "scores", "labels")
+            }
             for image in batch
         ]
     return detect

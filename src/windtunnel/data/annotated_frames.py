@@ -26,6 +26,8 @@ FRAME = "frame"
 APART, LISTED = "apart", "listed"
 EVERY = re.compile(r"every:([1-9]\d*)")
 WHAT = "frame_sets"
+# Choices by which every frame of a video is in a set.
+EVERY_FRAME = "k=0, anchors=every:1"
 DEFAULTS = FrameChoices()
 PARAMETERS = (
     Parameter("k", DEFAULTS.k, "largest distance of a neighbour from its anchor, in frames", 0),

@@ -1,4 +1,4 @@
-"""Frame sets of videos for detectors: AP against k, error by offset, and anchors next to their worst frames."""
+"""Frame sets of videos for detectors: AP against k, error by offset, and the worst frame of each anchor."""
 
 from __future__ import annotations
 

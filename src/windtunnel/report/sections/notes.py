@@ -209,8 +209,7 @@ def _natural_notes(run: ScoredRun) -> list[str]:
     if not run.natural:
         return []
     of_classes = run.recipe.task == DEFAULT_TASK
-    competing = f" {competing_outputs_text(run.recipe).capitalize()}." if of_classes else ""
-    lines = [f"Images: {parts_text(run.natural)}.{competing}"]
+    lines = [f"Images: {parts_text(run.natural)}. {competing_outputs_text(run.recipe).capitalize()}."]
     lines += [f"{caveat}." for caveat in caveats(run)]
     without_output = _images_without_output(run) if of_classes else 0
     if without_output:
