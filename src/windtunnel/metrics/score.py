@@ -161,8 +161,8 @@ def _returned_measures(asked: str, run: ScoredRun, seen: CompleteImages) -> list
     metric, score = _metric(asked), asked.partition(":")[2]
     if metric.task != run.recipe.task:
         raise NotMeasurable(
-            f"it is a score of {metric.task}, and the model of this run is one of {run.recipe.task}",
-            f"choose a metric of {run.recipe.task}",
+            f"it scores models of the task {metric.task}",
+            f"give a run of a model of that task, not of {run.recipe.task}",
         )
     given = {"only": score} if score else {}
     if metric.is_shipped:
