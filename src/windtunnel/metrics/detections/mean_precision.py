@@ -50,7 +50,9 @@ def mean_precisions(run: ScoredRun, metric: str, groups: Grouped) -> list[Measur
     precisions = _by_condition(run)
     return [
         replace(
-            mean_of([precisions[condition.name] for condition in conditions], metric, _formula(conditions)),
+            mean_of(
+                [precisions[condition.name] for condition in conditions], metric, _formula(name, conditions)
+            ),
             condition=name,
         )
         for name, conditions in groups.items()
@@ -82,9 +84,11 @@ def _by_condition(run: ScoredRun) -> dict[str, Measure]:
     return {measure.condition: measure for measure in condition_precisions(run, "ap", tuple(THRESHOLDS))}
 
 
-def _formula(conditions: Sequence[Condition]) -> str:
+def _formula(name: str, conditions: Sequence[Condition]) -> str:
+    """The mean in words; a group lists its conditions."""
     grid = grid_text([(condition.unit, condition.level) for condition in conditions])
-    return f"{AP_WORDS}, mean over {counted(len(conditions), 'condition')} of equal weight ({grid})"
+    listed = f" ({grid})" if name else ""
+    return f"{AP_WORDS}, mean over {counted(len(conditions), 'condition')} of equal weight{listed}"
 
 
 def _grouped(run: ScoredRun, name_of: Callable[[Condition], str]) -> dict[str, list[Condition]]:

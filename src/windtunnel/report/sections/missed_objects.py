@@ -21,7 +21,7 @@ from windtunnel.report.source_images import (
 )
 
 IMAGES = 8
-PER_UNIT = 2
+PER_UNIT = 1
 IMAGE_PX = 420
 # The place of IoU 0.50 among the thresholds.
 IOU_50 = 0
@@ -77,7 +77,7 @@ def images_with_losses(run: ScoredRun, count: int = IMAGES) -> Shown:
     """The images in which a corruption costs the most objects, compared with the clean image.
 
     An object is found if a detection of its category overlaps it by IoU 0.50 and has at least the score with
-    the largest F1 on clean images. An image is shown once, a corruption at most twice.
+    the largest F1 on clean images. An image is shown once, and so is a corruption.
     """
     clean, detected = unmodified_condition(run), run.detected
     if not clean:
