@@ -23,8 +23,8 @@ NOISE = 2e-4
 HALF_PRECISION_NOISE = 5e-2
 # Factor and offset of each image: batch statistics and ranges must differ between the calls below.
 CONTRASTS = ((1.0, 0.0), (0.25, 16.0), (-0.5, 250.0))
-# The images of each call: all together, two in another order, and one alone.
-CALLS = ((0, 1, 2), (2, 0), (1,))
+# The images of each call: two together, one of them with a third in another order, the other one alone.
+CALLS = ((0, 1), (2, 0), (1,))
 
 
 def checked_for_batches(model: Model, *, allowed: bool) -> Model:

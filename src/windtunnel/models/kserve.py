@@ -45,13 +45,15 @@ from windtunnel.models.served_address import ServedAddress
 
 # Requests under way at a time: the server computes one while others are sent and received.
 IN_FLIGHT = 4
+# Requests of a batch. Small ones keep the server busy while the first is sent and the last received.
+REQUESTS = 16
 _NUMBERS = itertools.count(1)
 
 
 class KserveModel(DescribedModel):
     """A classifier of an inference server.
 
-    A batch is sent as requests of a quarter of the batch size, at most four at a time. A transport error is
+    A batch is sent as 16 requests, at most four at a time. A transport error is
     never a prediction: `predict` returns the server's scores of all images, or raises RunFailed.
     """
 
@@ -90,7 +92,7 @@ class KserveModel(DescribedModel):
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images; a new connection lets the model be checked again."""
-        size = self._fixed_batch or max(1, self.batch // IN_FLIGHT)
+        size = self._fixed_batch or max(1, self.batch // REQUESTS)
         stop = threading.Event()
         futures = [
             self._pool.submit(self._part_scores, batch[start : start + size], stop)
@@ -152,7 +154,7 @@ class KserveModel(DescribedModel):
         except Refused as error:
             reason = (
                 f"{self._address.server} refuses a request with {count} image(s): {error}. A request has a "
-                f"quarter of the batch size; if that is too large, give a smaller {option('batch')}"
+                f"sixteenth of the batch size; if that is too large, give a smaller {option('batch')}"
             )
             raise (UserError(f"{reason}.") if classes is None else RunFailed(reason)) from error
         if self._version is None:
