@@ -101,9 +101,7 @@ def detections(
 
 def shard(plan: Plan, ids: list[str], rng: np.random.Generator) -> pa.Table:
     """One shard's rows."""
-    rows = [
-        detections(plan.annotations[id_], condition, rng) for id_ in ids for condition in plan.conditions
-    ]
+    rows = [detections(plan.annotations[id_], condition, rng) for id_ in ids for condition in plan.conditions]
     offsets = pa.array(np.cumsum([0, *(len(scores) for _, scores, _ in rows)]).astype(np.int32))
     boxes = np.concatenate([boxes for boxes, _, _ in rows]).astype(np.float32)
     values = {

@@ -83,8 +83,8 @@ def failed_images(
     ok: NDArray[np.bool_],
     status: Sequence[Any],
     reason: Sequence[Any],
-    ids: Sequence[Any],
-    views: Sequence[str],
+    ids: NDArray[Any],
+    views: NDArray[Any],
 ) -> list[Unscored]:
     """The images that failed, given which predictions succeeded (images, views).
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import Missing, NotMeasurable
 from windtunnel.core.wording import counted
-from windtunnel.metrics.complete_images import CompleteImages, check_finished, failed_images
+from windtunnel.metrics.complete_images import CompleteImages, Unscored, check_finished, failed_images
 from windtunnel.tasks.classification import classification
 from windtunnel.tasks.classification.summary import TOP
 

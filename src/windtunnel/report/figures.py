@@ -16,13 +16,16 @@ ONE_STRENGTH_COLUMN = "one strength"
 BAR_PX = 28
 
 
-def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
-    """Heat map of error changes by corruption and severity, in points; a star marks a significant change.
+def difference_map(
+    changes: dict[str, tuple[float, float, float, bool]], *, higher_is_better: bool = False
+) -> dict[str, Any]:
+    """Heat map of changes by corruption and severity, in points; a star marks a significant change.
 
     Corruptions with one strength have a column of their own.
 
     Args:
         changes: condition (`fog:3+jpeg:85`) to change, low and high end of its interval, and significance.
+        higher_is_better: whether a gain has the colour of an improvement.
     """
     table: dict[str, dict[str, tuple[float, float, float, bool]]] = {}
     for name, change in changes.items():
@@ -50,6 +53,7 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
                 "zmin": -widest,
                 "zmax": widest,
                 "colorscale": "RdBu",
+                "reversescale": higher_is_better,
                 "hovertemplate": "%{y}:%{x}<br>%{z:+.1f} points %{customdata}<extra></extra>",
                 "colorbar": {"title": {"text": "change, points", "side": "right"}, "thickness": 12},
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -70,10 +70,13 @@ class Matches:
     found: FoundBoxes
     outcome: NDArray[np.int8]
     true: TrueBoxes
+    _latest: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False)
     _precisions: dict[bytes, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     def precisions(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average precision at every threshold (replicates, thresholds), for weights (replicates, images)."""
+        if self._latest is not None and self._latest[0] is weights:
+            return self._latest[1]
         weights = np.ascontiguousarray(weights, np.float64)
         key = hashlib.blake2b(weights.data, digest_size=16).digest()
         if key not in self._precisions:
@@ -85,6 +88,8 @@ class Matches:
                 self.true.image,
                 weights,
             )
+        if len(weights) > 1:
+            self._latest = weights, self._precisions[key]
         return self._precisions[key]
 
     @cached_property
@@ -98,6 +103,10 @@ class Matches:
             ],
             axis=1,
         )
+
+    def without_boxes(self) -> Matches:
+        """The same without the boxes of detections, which take most of the memory."""
+        return replace(self, found=replace(self.found, box=np.zeros((0, 4))))
 
     def _starts(self, category: NDArray[np.int64]) -> NDArray[np.int64]:
         count = 1 + max(int(self.found.category.max(initial=-1)), int(self.true.category.max(initial=-1)), 0)
@@ -162,10 +171,10 @@ class DetectedRun(CompleteImages):
         check_finished(run, len(self._table) // run.views)
         status = self._table["status"]
         ok = _matrix(pc.is_in(status, pa.array(detection.predicted)), run.views)
-        self.complete = self.kept = ok.all(axis=1)
+        self.complete = self.kept = np.asarray(ok.all(axis=1), np.bool_)
         self._not_finite = _matrix(pc.equal(status, "not_finite"), run.views)[self.kept]
         self.left_out, self.unlabelled, self.tie_share = int((~self.complete).sum()), 0, None
-        self.unscored = failed_images(ok, status, self._table["reason"], self._ids.tolist(), self.conditions)
+        self.unscored = failed_images(ok, status, self._table["reason"], self._ids, np.array(self.conditions))
         self.true = _true_boxes(run.annotations, self.ids.tolist())
         self.with_unlabelled = self
         self._cached: dict[tuple[str, bool], Matches] = {}
@@ -187,7 +196,7 @@ class DetectedRun(CompleteImages):
             found, true = self.found(condition), self.true
             if localisation:
                 found, true = without_categories(found), without_categories(true)
-            self._cached[key] = match(found, true, len(self.ids))
+            self._cached[key] = match(found, true, len(self.ids)).without_boxes()
         return self._cached[key]
 
     def found(self, condition: str) -> FoundBoxes:

@@ -18,5 +18,5 @@ from windtunnel.stats.measure import Measure
     why_missing=why_no_families,
 )
 def family_rpc(run: ScoredRun, _seen: object) -> list[Measure]:
-    """AP relative to clean images of every family of corruptions (noise, blur, weather, digital), mean over its conditions."""
+    """AP relative to clean images of every family of corruptions, mean over its conditions."""
     return relative_precisions(run, "family_rpc", by_family(run))

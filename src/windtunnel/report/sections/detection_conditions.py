@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from windtunnel.core.detections import MOST_DETECTIONS
 from windtunnel.core.metrics import title_of
 from windtunnel.core.wording import counted
 from windtunnel.report.markdown_table import markdown_table
@@ -40,10 +41,10 @@ class DetectionConditions(Section):
                 "definition": (
                     f"{counted(len(detected.ids), 'image')}, {counted(detected.objects, 'object')} and "
                     f"{counted(int(detected.true.crowd.sum()), 'crowd')}, in which detections do not count. "
-                    "All scores in %, higher is better, at most 100 detections per image. AP is the mean over "
-                    "IoU thresholds 0.50, 0.55 ... 0.95; AP50 and AP75 are at one threshold; localisation AP "
-                    f"ignores categories. 95 % intervals are by {WEIGHTED_REPLICATES} bootstrap replicates "
-                    f"over {resampled}."
+                    f"All scores in %, higher is better, at most {MOST_DETECTIONS} detections per image. "
+                    "AP is the mean over IoU thresholds 0.50, 0.55 ... 0.95; AP50 and AP75 are at one "
+                    f"threshold; localisation AP ignores categories. 95 % intervals are by "
+                    f"{WEIGHTED_REPLICATES} bootstrap replicates over {resampled}."
                 ),
             }
         }

@@ -134,8 +134,13 @@ def _unit_notes(run: ScoredRun) -> list[str]:
     return lines
 
 
-def unlabelled_note(images: int) -> str:
-    """The note on images without a label."""
+def unlabelled_note(images: int, task: str = DEFAULT_TASK) -> str:
+    """The note on images without a label, or without an annotated object."""
+    if task != DEFAULT_TASK:
+        return (
+            f"{counted(images, 'image has', 'images have')} no annotated object; detections in "
+            f"{'it' if images == 1 else 'them'} count as false positives."
+        )
     return f"{counted(images, 'image without a label is', 'images without a label are')} not in error rates."
 
 
