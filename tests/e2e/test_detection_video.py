@@ -22,7 +22,7 @@ VIDEOS, LENGTH = 3, 9
 def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[Frame]]:
     """A COCO file of three videos, a detector, and what each frame has."""
     folder = tmp_path_factory.mktemp("videos")
-    frames = draw_frames(VIDEOS * LENGTH, seed=4)
+    frames = draw_frames(VIDEOS * LENGTH, seed=9)
     return (
         write_videos(folder, frames, VIDEOS),
         write_detector(folder, [found for _, found in frames]),
@@ -99,6 +99,25 @@ def test_pm_k_equals_a_search_for_the_worst_frame(
     assert run.scoring.group == "video"
     choices = json.loads((run.path / "run.json").read_text())["recipe"]["data"]["natural"]["choices"]
     assert choices.get("iou", 0.5) == iou
+
+
+@pytest.mark.parametrize(("ties", "expected"), [("nearest", 51 / 101), ("earliest", 51 / 101 / 2)])
+def test_of_equally_bad_frames_the_nearest_or_the_earliest_counts(
+    tmp_path: Path, ties: str, expected: float
+) -> None:
+    cat = {"category": 0, "bbox": [10.0, 10.0, 20.0, 20.0]}
+    found, elsewhere = {**cat, "score": 0.5}, {**cat, "bbox": [40.0, 40.0, 9.0, 9.0], "score": 0.9}
+    # Frames 0 and 1 of the first video have AP 0. The wrong box of frame 0 comes before the box that is found
+    # in the other video, so that precision is 1/2 instead of 1 at the recall points 0 to 0.5.
+    frames: list[Frame] = [([cat], [elsewhere]), ([cat], []), *[([cat], [found])] * 8]
+    detector = write_detector(tmp_path, [boxes for _, boxes in frames])
+    file = write_videos(tmp_path / "data", frames, 2)
+    run = windtunnel.run(
+        f"{detector}:arrays", file, "pm-k", frame_sets=f"k=2, ties={ties}", out=tmp_path / "run"
+    )
+    scores = {(score.metric, score.condition): score.value for score in run.scores()}
+    assert scores["pm_k_ap", "pm-0"] == pytest.approx(1)
+    assert scores["pm_k_ap", "pm-2"] == pytest.approx(expected)
 
 
 def test_python_detectors_of_every_form_predict_the_same(
