@@ -84,6 +84,34 @@ def perturbation_arrays(root: Path) -> Path:
     return root
 
 
+def coco(root: Path) -> Path:
+    put(root, "images/a.png", "images/b.png")
+    content = {
+        "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}],
+        "categories": [{"id": 3, "name": "cat"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 3, "bbox": [1, 2, 10, 20]}],
+    }
+    (root / "set.json").write_text(json.dumps(content))
+    return root / "set.json"
+
+
+def voc(root: Path) -> Path:
+    put(root / "set", "JPEGImages/a.png")
+    (root / "set" / "Annotations").mkdir()
+    box = "<bndbox><xmin>2</xmin><ymin>3</ymin><xmax>11</xmax><ymax>22</ymax></bndbox>"
+    content = f"<annotation><object><name>cat</name>{box}</object></annotation>"
+    (root / "set" / "Annotations" / "a.xml").write_text(content)
+    return root / "set"
+
+
+def yolo(root: Path) -> Path:
+    put(root / "set", "images/val/a.png", "images/val/b.png")
+    (root / "set" / "labels" / "val").mkdir(parents=True)
+    (root / "set" / "labels" / "val" / "a.txt").write_text("0 0.5 0.5 0.25 0.5\n")
+    (root / "set" / "data.yaml").write_text("names: [cat]\n")
+    return root / "set"
+
+
 def shard(root: Path) -> Path:
     with tarfile.open(root / "set.tar", "w") as tar:
         for name, content in (("a.png", png()), ("a.cls", b"cat")):
@@ -134,6 +162,9 @@ EXAMPLES: dict[str, Callable[[Path], Path | str]] = {
     "corruption-arrays": corruption_arrays,
     "perturbation-folders": perturbation_folders,
     "perturbation-arrays": perturbation_arrays,
+    "coco": coco,
+    "voc": voc,
+    "yolo": yolo,
     "webdataset": shard,
     "huggingface": parquet,
     "cifar-batches": cifar_batches,

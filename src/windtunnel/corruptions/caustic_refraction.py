@@ -32,6 +32,7 @@ FLAT = 1.0 - 1e-3
     family="geometry",
     source=SOURCE,
     revision=1,
+    motion="moves",
     golden="a475ace76f677ea55091280e6852f728",
 )
 def caustic_refraction(image: Image, rng: Draws, *, strength: float) -> Image:

@@ -24,6 +24,7 @@ SEED = 1
     family="geometry",
     source="Li et al. 2025, LAION-C, with glitch_this",
     revision=1,
+    motion="pieces",
     golden="cf365b32eac88d06498d766815517f70",
     random=False,
 )

@@ -26,6 +26,7 @@ LARGE_PX, LARGE_DISCS, SMALL_DISCS = 144, 5, 3
     family="geometry",
     source=CIFAR_SOURCE,
     revision=1,
+    motion="moves",
     golden="096cce4f8b11fdedb7dbb536bb814f7e",
 )
 def pinch_and_twirl(image: Image, rng: Draws, *, strength: float) -> Image:

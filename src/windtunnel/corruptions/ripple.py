@@ -23,6 +23,7 @@ from windtunnel.published.c_bar import CIFAR_SOURCE, c_bar_severities
     family="geometry",
     source=CIFAR_SOURCE,
     revision=1,
+    motion="moves",
     golden="1696509e6058552bb92ec5f22d397331",
 )
 def ripple(image: Image, rng: Draws, *, strength: float) -> Image:

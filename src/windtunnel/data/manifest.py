@@ -35,6 +35,8 @@ HIDDEN_FOLDER = ".windtunnel"
 LOCK = f"{HIDDEN_FOLDER}/lock"
 SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
 CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
+# The layout of sets of whole images, each condition a dataset of its own.
+COPIES = "copies"
 # The size of a checksum.
 DIGEST_BYTES = 16
 

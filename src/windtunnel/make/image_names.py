@@ -10,11 +10,19 @@ from windtunnel.core.option_names import option
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import is_image_name
 from windtunnel.data.precomputed_shards import WEBDATASET
-from windtunnel.options.make import STEPS_LAYOUT
+from windtunnel.imaging.codecs import suffix_of
+from windtunnel.options.make import COPIES_LAYOUT, STEPS_LAYOUT
+
+# Spellings of the suffix of JPEG files.
+JPEG_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif")
 
 
-def image_names(layout: str, images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
+def image_names(
+    layout: str, images: Sequence[Surveyed], folders: Sequence[str], codec: str
+) -> dict[str, str]:
     """By id, the name of each image in a layout; `folders` are the folder names by class index."""
+    if layout == COPIES_LAYOUT:
+        return _copy_names(images, suffix_of(codec))
     if layout == "arrays":
         return _row_names(images)
     if layout == STEPS_LAYOUT:
@@ -68,6 +76,19 @@ def _own_names(images: Sequence[Surveyed]) -> dict[str, str]:
         if any(not _may_name_a_file(part) for part in image.sample.id.split("/")):
             raise UserError(f"{image.sample.id!r} cannot be a file's name; rename the image.")
     return {image.sample.id: image.sample.id for image in images}
+
+
+def _copy_names(images: Sequence[Surveyed], suffix: str) -> dict[str, str]:
+    """Every image under its name in the source, with the codec's suffix if its own is another format's."""
+    fitting = JPEG_SUFFIXES if suffix.lower() in JPEG_SUFFIXES else (suffix.lower(),)
+    names = {}
+    for id_, name in _own_names(images).items():
+        stem, dot, own = name.rpartition(".")
+        names[id_] = (
+            name if f"{dot}{own}".lower() in fitting else (stem if is_image_name(name) else name) + suffix
+        )
+    taken = Counter(name.casefold() for name in names.values())
+    return {id_: name if taken[name.casefold()] == 1 else f"{id_}{suffix}" for id_, name in names.items()}
 
 
 def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.make.imagenet_s import NAMED_AXES
 from windtunnel.options.make import (
     CLIP_LAYOUTS,
+    COPIES_LAYOUT,
     IMAGE_LAYOUTS,
     ONE_STRENGTH_LAYOUTS,
     SPLITS,
@@ -70,8 +71,8 @@ def layouts_of(suite: Suite) -> tuple[str, ...]:
     if suite.holds_sequences:
         return CLIP_LAYOUTS
     if any(map(has_one_strength, suite.corruptions)):  # arrays have five severities of each corruption
-        return ONE_STRENGTH_LAYOUTS
-    return IMAGE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
+        return (*ONE_STRENGTH_LAYOUTS, COPIES_LAYOUT)
+    return (*IMAGE_LAYOUTS, COPIES_LAYOUT) if suite.corruptions else (STEPS_LAYOUT,)
 
 
 def with_codec(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str]:
