@@ -117,7 +117,11 @@ class Handler(BaseHTTPRequestHandler):
         message = json.loads(body[:end])
         (given,) = message["inputs"]
         dtype = TYPES[self.server.taken.type][1]
-        values = np.frombuffer(body[end:], dtype) if end < len(body) else np.array(given["data"], dtype)
+        values = (
+            np.frombuffer(memoryview(body)[end:], dtype)
+            if end < len(body)
+            else np.array(given["data"], dtype)
+        )
         scores = self.server.scores(values.reshape(given["shape"]).astype(dtype))
         if fault == "nan":
             scores = np.where(np.arange(scores.size).reshape(scores.shape) == 3, np.nan, scores)

@@ -320,7 +320,7 @@ def test_the_model_declares_what_it_was_trained_on_and_with(tmp_path: Path) -> N
     run.report()
     page = (tmp_path / "run" / "report.html").read_text()
     assert "scores under gaussian_noise, fog are no evidence of robustness" in page
-    assert "other corruptions of the family noise: shot_noise" in page
+    assert "shot_noise is of this family, which is therefore not unseen" in page
     assert "trained with it" in page and "test time only" not in page
     assert "fog:3, gaussian_noise; data: not declared" in page
 

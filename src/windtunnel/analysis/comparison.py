@@ -33,9 +33,11 @@ HEADLINES: tuple[Key, ...] = (
     ("mfp", ""),
     ("top1_error", "clean"),
     ("top1_error", "native"),
+    ("mpc", ""),
+    ("ap", "clean"),
 )
-# Metrics of a single condition: errors for corruptions, flips for sequences.
-PER_CONDITION = ("top1_error", "flip_probability")
+# Metrics of a single condition: errors and AP for corruptions, flips for sequences.
+PER_CONDITION = ("top1_error", "flip_probability", "ap")
 
 
 @dataclass(frozen=True)

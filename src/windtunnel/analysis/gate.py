@@ -31,6 +31,7 @@ from windtunnel.analysis.plausibility import implausible, implausible_runs
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.metrics.comparability import arithmetic_note, why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
@@ -48,6 +49,7 @@ MISS_LEVEL = 0.05
 MOST_IMAGES_TO_DECIDE = 1_000_000
 # Default rules. The clean error has one prediction per image and a wider interval, so its limit is larger.
 DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
+DEFAULT_DETECTION_RULES = ("mpc >= -1", "clean ap >= -2")
 DEFAULT_SEQUENCE_RULES = ("mfp <= +1", "clean error <= +2")
 
 Outcome = Literal["worse", "not worse", "unsure"]
@@ -228,7 +230,7 @@ def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
 
 
 def usual_rules(joined: Joined) -> tuple[str, ...]:
-    """The default rules: mean error for corruptions, flips for sequences.
+    """The default rules: mean error for corruptions, flips for sequences, mPC for detectors.
 
     For a natural set: pm-k of frame sets or AUPR of OOD images, and the error of each part, which has one
     prediction per image.
@@ -238,6 +240,8 @@ def usual_rules(joined: Joined) -> tuple[str, ...]:
         errors = [f"{part.name} error <= +2" for part in first.parts if part.labelled]
         head = natural_head(joined.measures[0], ())
         return (*([f"{head[1]} {head[0]} >= -2"] if head else []), *errors)
+    if first.recipe.task != DEFAULT_TASK:
+        return DEFAULT_DETECTION_RULES
     return DEFAULT_SEQUENCE_RULES if sequences_of(first) else DEFAULT_RULES
 
 

@@ -48,9 +48,9 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
     known = REGISTRY.get(metric)
     if needed := needed_run(run, metric):
         return Missing(f"it needs {needed}", "run such a suite")
-    if known.needs_labels and not len(run.observed.ids):
+    if known.needs_labels and not len(run.predicted.ids):
         return Missing("no image has a label and a prediction under every condition", "give labelled images")
-    if "probabilities" in known.needs and not run.observed.gives_probabilities:
+    if "probabilities" in known.needs and not run.predicted.gives_probabilities:
         return Missing(
             "the predictions have only the top classes, without probabilities",
             "give the scores of every class",

@@ -129,7 +129,7 @@ def join_runs(given: Sequence[ScoredRun | str | Path], metrics: Sequence[str] = 
 
 
 def _scored_ids(run: ScoredRun) -> NDArray[Any]:
-    return run.clips.ids if sequences_of(run) else run.observed.with_unlabelled.ids
+    return run.clips.ids if sequences_of(run) else run.predicted.with_unlabelled.ids
 
 
 def _why_unpaired(runs: Sequence[ScoredRun], counts: Sequence[int], shared: int) -> str:

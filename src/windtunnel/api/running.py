@@ -207,7 +207,7 @@ def prepare(
         raise UserError("There is no model; give at least one.")
     include_files(options.include)
     checked_executor(options.executor, options.address)
-    dataset, chosen = open_for_suite(data, suite, options.clean)
+    dataset, chosen = open_for_suite(data, suite, options.clean, frame_sets=options.frame_sets or "")
     chosen = _changed(chosen, dataset, options, default=suite is None)
     loaded = [_load(model, dataset, options) for model in models]
     if options.budget is not None:

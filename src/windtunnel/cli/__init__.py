@@ -41,7 +41,7 @@ COMMANDS = {
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
     "leaderboard": ("windtunnel.cli.leaderboard", "Write a sortable page of own models."),
     "list": ("windtunnel.cli.list_", "List corruptions, suites, metrics and other plug-ins."),
-    "log": ("windtunnel.cli.log", "Log finished runs to MLflow, Weights & Biases or model cards."),
+    "log": ("windtunnel.cli.log", "Log runs to MLflow, Weights & Biases or model cards."),
     "make": ("windtunnel.cli.make", "Write a corrupted copy of a dataset."),
     "overlap": ("windtunnel.cli.overlap", "Measure how far corruptions overlap, by training."),
     "plan": ("windtunnel.cli.plan", "Show how much work a run is, without running it."),

@@ -17,6 +17,7 @@ from windtunnel.report.comparison import (
     comparison_csv,
     comparison_document,
     family_rows,
+    family_title,
     flips_csv,
     headline_rows,
     run_names,
@@ -71,7 +72,7 @@ def print_comparison(console: Console, comparison: api.Comparison) -> None:
     header = ["", *names, *(f"{name} - {names[0]}" for name in names[1:])]
     print_table(console, header, headline_rows(comparison))
     if families := family_rows(comparison):
-        print_table(console, ["family, mean top-1 error", *header[1:]], families)
+        print_table(console, [f"family, {family_title(comparison)}", *header[1:]], families)
     for other in range(1, len(names)):
         rows = changed_rows(comparison, other)
         if rows:

@@ -37,7 +37,8 @@ STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold re
     multiple=True,
     metavar="'[each] [CONDITION] METRIC <= +POINTS'",
     help="A rule; may be repeated. Default: mean_error <= +1 (sequences: mfp <= +1) and clean error <= +2; "
-    "natural sets: each part's error <= +2, and pm-k or msp aupr >= -2.",
+    "detectors: mpc >= -1 and clean ap >= -2; natural sets: each part's error <= +2, and pm-k or "
+    "msp aupr >= -2.",
 )
 @click.option(
     "--unsure",

@@ -27,7 +27,7 @@ from windtunnel.runs import load_run
 @GROUP
 @INCLUDE
 def command(runs: tuple[str, ...], to: str, upload: bool, group: str | None) -> None:
-    """Log finished RUN folders to an experiment tracker, or write files for a model card.
+    """Log runs to an experiment tracker or a model card.
 
     \b
     Examples:

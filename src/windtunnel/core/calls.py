@@ -154,7 +154,7 @@ def parse_call(text: str, registry: Registry[P]) -> Call[P]:
             f"{example}. {registry.command} lists them."
         )
     plugin = registry.get(match["name"])
-    given = _given(match["arguments"] or "", text, plugin.written)
+    given = parse_arguments(match["arguments"] or "", text, plugin.written)
     return Call(plugin, plugin.settings(given))
 
 
@@ -166,11 +166,11 @@ def split_parameters(text: str, written: str) -> tuple[str, dict[str, object]]:
     match = None if _is_file(text) else _PARAMETERS.fullmatch(text)
     if match is None:
         return text, {}
-    return match["before"].strip(), _given(match["arguments"], text, written)
+    return match["before"].strip(), parse_arguments(match["arguments"], text, written)
 
 
-def _given(arguments: str, text: str, written: str) -> dict[str, object]:
-    """The parameters that are given between parentheses, by name; refuses what is not NAME=VALUE."""
+def parse_arguments(arguments: str, text: str, written: str) -> dict[str, object]:
+    """The parameters in `clip=3, tiles=4`, by name; refuses what is not NAME=VALUE."""
     given: dict[str, object] = {}
     for argument in filter(None, map(str.strip, _split(arguments, ","))):
         name, equals, value_text = (part.strip() for part in argument.partition("="))

@@ -85,7 +85,9 @@ def _natural_recipe(
         return NaturalRecipe(dataset.natural.name, parts)
     sets = len({frame.group for frame in frames})
     rows = ([frame.group, frame.sample_id, frame.offset, frame.role] for frame in frames)
-    return NaturalRecipe(dataset.natural.name, parts, len(frames), sets, digest_of_rows(rows))
+    return NaturalRecipe(
+        dataset.natural.name, parts, len(frames), sets, digest_of_rows(rows), dataset.frame_choices
+    )
 
 
 def model_info(model: Model) -> ModelInfo:

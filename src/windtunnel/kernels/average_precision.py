@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 from windtunnel.kernels.jit import jit
 
 FALSE_POSITIVE, TRUE_POSITIVE, IGNORED = 0, 1, 2
-# Recall is read at 0, 0.01 ... 1.
-RECALL_POINTS = 101
-# COCO's points are multiples of this number in floating point: 57 of them are a little more than 0.57.
-RECALL_STEP = 1 / (RECALL_POINTS - 1)
+# Recall is read at 0, 0.01 ... 1, rounded as COCO's evaluation rounds them.
+RECALL_LEVELS = np.linspace(0, 1, 101)
 # COCO's evaluation adds this to the denominator of precision, and takes it from an overlap of 1.
 EPSILON = float(np.spacing(1))
 NEARLY_ONE = 1 - 1e-10
@@ -98,6 +96,9 @@ def average_precisions(
 ) -> NDArray[np.float64]:
     """Mean over categories of the average precision, for every row of image weights and every threshold.
 
+    Precision is largest at true positives, and recall changes only there: between them, only the weights of
+    all detections are summed, once for all thresholds.
+
     Args:
         found_start: the first detection of each category, and the number of detections at the end.
         found_image: the image of each detection, by category, then by falling score.
@@ -110,10 +111,12 @@ def average_precisions(
     """
     replicates, thresholds = len(weights), outcome.shape[1]
     categories = len(found_start) - 1
+    event_start, event_place = _events(found_start, outcome)
     precisions = np.full((replicates, thresholds), np.nan)
     most = 0
     for category in range(categories):
         most = max(most, found_start[category + 1] - found_start[category])
+    reached, times = np.empty(most), np.empty(most)
     recall, precision = np.empty(most), np.empty(most)
     for replicate in range(replicates):
         weight = weights[replicate]
@@ -126,31 +129,67 @@ def average_precisions(
             if objects == 0:
                 continue
             counted += 1
+            first = found_start[category]
+            total = 0.0
+            for place in range(found_start[category + 1] - first):
+                times[place] = weight[found_image[first + place]]
+                total += times[place]
+                reached[place] = total
             for at in range(thresholds):
-                right, wrong, count = 0.0, 0.0, 0
-                for place in range(found_start[category], found_start[category + 1]):
-                    times = weight[found_image[place]]
-                    if times == 0:
+                right, ignored, count = 0.0, 0.0, 0
+                for event in range(event_start[category, at], event_start[category, at + 1]):
+                    place = event_place[event]
+                    if times[place] == 0:
                         continue
-                    if outcome[place, at] == TRUE_POSITIVE:
-                        right += times
-                    elif outcome[place, at] == FALSE_POSITIVE:
-                        wrong += times
+                    if outcome[first + place, at] == IGNORED:
+                        ignored += times[place]
+                        continue
+                    right += times[place]
                     recall[count] = right / objects
-                    precision[count] = right / (wrong + right + EPSILON)
+                    precision[count] = right / (reached[place] - ignored + EPSILON)
                     count += 1
-                for place in range(count - 2, -1, -1):
-                    precision[place] = max(precision[place], precision[place + 1])
-                total, place = 0.0, 0
-                for point in range(RECALL_POINTS):
-                    level = point * RECALL_STEP
-                    while place < count and recall[place] < level:
-                        place += 1
-                    if place == count:
-                        break
-                    total += precision[place]
-                sums[at] += total / RECALL_POINTS
+                sums[at] += _read_curve(recall, precision, count)
         if counted:
             for at in range(thresholds):
                 precisions[replicate, at] = sums[at] / counted
     return precisions
+
+
+@jit
+def _read_curve(recall: NDArray[np.float64], precision: NDArray[np.float64], count: int) -> float:
+    """The mean over recall levels of the largest precision at this recall or more."""
+    for place in range(count - 2, -1, -1):
+        precision[place] = max(precision[place], precision[place + 1])
+    total, place = 0.0, 0
+    for level in RECALL_LEVELS:
+        while place < count and recall[place] < level:
+            place += 1
+        if place == count:
+            break
+        total += precision[place]
+    return float(total / len(RECALL_LEVELS))
+
+
+@jit
+def _events(
+    found_start: NDArray[np.int64], outcome: NDArray[np.int8]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The detections that are no false positives, by category and threshold.
+
+    Returns:
+        The first of them for each category and threshold, with the end of each category's last threshold;
+        and their places among the detections of the category.
+    """
+    categories, thresholds = len(found_start) - 1, outcome.shape[1]
+    start = np.zeros((categories, thresholds + 1), np.int64)
+    places = np.empty(int((outcome != FALSE_POSITIVE).sum()), np.int64)
+    count = 0
+    for category in range(categories):
+        for at in range(thresholds):
+            start[category, at] = count
+            for place in range(found_start[category], found_start[category + 1]):
+                if outcome[place, at] != FALSE_POSITIVE:
+                    places[count] = place - found_start[category]
+                    count += 1
+        start[category, thresholds] = count
+    return start, places

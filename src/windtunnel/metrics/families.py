@@ -10,8 +10,10 @@ from windtunnel.suites.units import family_of
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
-# The metric that scores families.
+# The metrics that score families: of classification, and of detection.
 FAMILY_ERROR = "family_error"
+FAMILY_MPC = "family_mpc"
+FAMILY_METRICS = (FAMILY_ERROR, FAMILY_MPC)
 
 
 def columns_by_family(run: ScoredRun) -> dict[str, list[int]]:

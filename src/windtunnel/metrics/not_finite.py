@@ -10,16 +10,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.core.metrics import metric_of
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.core.wording import counted, listed
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.prediction_matrix import Observed
+    from windtunnel.metrics.complete_images import CompleteImages
     from windtunnel.metrics.scored_run import ScoredRun
 
 CONDITIONS_SHOWN = 3
 
 
-def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) -> int:
+def not_finite_under(run: ScoredRun, seen: CompleteImages, conditions: Iterable[str]) -> int:
     """Number of predictions on scored images that are not finite, under these conditions."""
     count = 0
     for name in conditions:
@@ -30,20 +31,21 @@ def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) 
     return count
 
 
-def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[str]) -> str:
+def score_detail(run: ScoredRun, seen: CompleteImages, metric: str, parts: Iterable[str]) -> str:
     """A note on such predictions under the conditions of a score; "" if there are none."""
     names = {condition.name for condition in run.conditions}
     lost = not_finite_under(run, seen, [part for part in parts if part in names] or seen.conditions)
     if not lost:
         return ""
     known = metric_of(metric)
-    how = "changed" if known and not known.needs_labels else "wrong"
-    return f"{counted(lost, 'prediction is', 'predictions are')} not finite and counted as {how}"
+    changed = known is not None and known.task == DEFAULT_TASK and not known.needs_labels
+    how = "counted as changed" if changed else _counted_as(run)
+    return f"{counted(lost, 'prediction is', 'predictions are')} not finite and {how}"
 
 
 def not_finite_section(run: ScoredRun) -> dict[str, Any]:
     """Number of affected predictions and images, and counts by condition in descending order."""
-    seen = run.observed.with_unlabelled
+    seen = run.predicted.with_unlabelled
     if run.parts:
         by_condition = {part.name: int(seen.not_finite[part.rows].sum()) for part in run.parts}
     else:
@@ -70,6 +72,11 @@ def not_finite_note(run: ScoredRun) -> str:
     shown = [f"{name} {lost:,}" for name, lost in counts["by_condition"].items()]
     predictions = counted(counts["predictions"], "prediction is", "predictions are")
     return (
-        f"{predictions} not finite, on {counted(counts['images'], 'image')}, and counted as wrong: "
+        f"{predictions} not finite, on {counted(counts['images'], 'image')}, and {_counted_as(run)}: "
         f"{listed(shown, CONDITIONS_SHOWN)}."
     )
+
+
+def _counted_as(run: ScoredRun) -> str:
+    """How scores of a run's task count such predictions."""
+    return "counted as wrong" if run.recipe.task == DEFAULT_TASK else "counted as images without detections"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import Missing, NotMeasurable
 from windtunnel.core.wording import counted
+from windtunnel.metrics.complete_images import CompleteImages, Unscored, check_finished, failed_images
 from windtunnel.tasks.classification import classification
 from windtunnel.tasks.classification.summary import TOP
 
@@ -53,37 +53,13 @@ READ_OF_FRAMES: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
 BLOCK = 50_000
 
 
-@dataclass(frozen=True)
-class Unscored:
-    """An image that failed under some condition.
-
-    Attributes:
-        image: its id.
-        conditions: number of its predictions that failed: conditions, and frames of sequences.
-        condition: the first of them.
-        status, reason: status and reason of the first failure.
-    """
-
-    image: str
-    conditions: int
-    condition: str
-    status: str
-    reason: str
-
-
-class Observed:
+class Observed(CompleteImages):
     """The predictions of a finished run, read in one pass because opening shards is slow.
 
-    An image that fails under one condition is excluded from all, so that all conditions have the same
-    images. Images without a label are excluded too, unless they belong to an OOD part, which has no labels.
+    Images without a label are excluded, unless they belong to an OOD part, which has no labels. `Run.clips`
+    has the sequences.
 
     Attributes:
-        conditions: the conditions with one image each, in the run's order; `Run.clips` has the sequences.
-        complete: which of the run's images were predicted under every condition and in every frame.
-        kept: which of the run's images are scored.
-        left_out: images that failed under some condition.
-        unlabelled: complete images without a label.
-        unscored: the images that failed.
         with_unlabelled: the predictions on all complete images, for runs that swap pipeline steps and have
             no labels: used by metrics of changed predictions. Otherwise this object itself.
         tie_share: share of predictions decided by class order: the two best scores are equal, or, in a frame
@@ -113,7 +89,9 @@ class Observed:
             }
             ok, tied = block.pop("ok"), block.pop("tied")
             tied = np.where(of_images, tied, block.pop("tied_frames", tied))
-            self.unscored += self._failed(ok, flat, images)
+            self.unscored += failed_images(
+                ok, flat["status"], flat["reason"], self._ids[images:], self._views
+            )
             complete.append(ok.all(axis=1))
             labelled.append((block["rank"] >= 0).all(axis=1))
             images, ties, predicted = (
@@ -124,14 +102,8 @@ class Observed:
             for name, values in block.items():
                 # For 50,000 images the columns of all frames would take a gigabyte.
                 parts.setdefault(name, []).append(values if all(single) else values[:, of_images])
-        stored, expected = images * run.views, run.expected_rows
-        if stored != expected:
-            nothing = "" if stored else " and has no stored predictions yet"
-            raise UserError(
-                f"{run.path} is not finished ({stored:,} of {expected:,} predictions){nothing}; "
-                "repeat the run command to resume it."
-            )
-        self.tie_share = ties / predicted if predicted else 0.0
+        check_finished(run, images)
+        self.tie_share: float = ties / predicted if predicted else 0.0
         self.complete: NDArray[np.bool_] = np.concatenate(complete)
         with_label = np.concatenate(labelled) | run.outside
         self.kept: NDArray[np.bool_] = np.logical_and(self.complete, with_label)
@@ -161,21 +133,6 @@ class Observed:
             setattr(other, name, getattr(self, name))
         other.kept, other._values, other.with_unlabelled = kept, values, other
         return other
-
-    def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
-        """The images of a block that failed; `before` is the number of images before the block."""
-        failed = []
-        for row in np.flatnonzero(~ok.all(axis=1)):
-            place = int(row) * ok.shape[1] + int(ok[row].argmin())
-            status, reason = block["status"][place].as_py(), block["reason"][place].as_py()
-            condition = str(self._views[ok[row].argmin()])
-            failed.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), condition, status, reason))
-        return failed
-
-    @cached_property
-    def ids(self) -> NDArray[Any]:
-        """The images' ids."""
-        return self._ids[self.kept]
 
     @cached_property
     def labels(self) -> list[tuple[int, ...]]:
@@ -322,10 +279,6 @@ class Observed:
         if self.gives_logits:
             return np.asarray(scores - self._values["logsumexp"], np.float64)
         return np.asarray(np.log(np.maximum(scores, np.finfo(np.float32).tiny)), np.float64)
-
-    def column(self, condition: str) -> int:
-        """The column of a condition."""
-        return self.conditions.index(condition)
 
 
 def _top_classes(count: int) -> str:

@@ -30,7 +30,7 @@ from windtunnel.stats.bootstrap import replicated_means
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.prediction_matrix import Observed
+    from windtunnel.metrics.complete_images import CompleteImages
     from windtunnel.metrics.scored_run import ScoredRun
 
 
@@ -40,7 +40,7 @@ def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Me
     Weights add the weighted error, a baseline adds the metrics normalised by it. All intervals are clustered
     by group.
     """
-    seen = run.observed
+    seen = run.predicted
     labelled = bool(len(seen.ids))
     asked = [
         *run.metrics,
@@ -72,14 +72,14 @@ def _check_known(run: ScoredRun) -> None:
             )
 
 
-def _measured(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
+def _measured(asked: str, run: ScoredRun, seen: CompleteImages) -> list[Measure]:
     """A metric of a run, or of each part of a natural set under the part's name."""
     if not run.parts or _metric(asked).across_parts:
         return [_with_detail(measure, run, seen) for measure in measured_by(asked, run, seen)]
     measures_of_parts = []
     for part in run.parts:
         if part.labelled and len(part.rows):
-            own = seen.over(part.rows)
+            own = run.observed.over(part.rows)
             measures = [_with_detail(measure, run, own) for measure in measured_by(asked, run, own)]
             measures_of_parts += [
                 replace(measure, condition=part.name, rows=part.rows) for measure in measures
@@ -87,7 +87,7 @@ def _measured(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     return measures_of_parts
 
 
-def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
+def _with_detail(measure: Measure, run: ScoredRun, seen: CompleteImages) -> Measure:
     """The measure with a note on predictions that are not finite; OOD metrics have their own note."""
     metric = metric_of(measure.metric)
     if metric and metric.of_ood_scores:
@@ -139,7 +139,7 @@ def _metric(asked: str) -> Metric:
     return REGISTRY.get(name)
 
 
-def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
+def measured_by(asked: str, run: ScoredRun, seen: CompleteImages) -> list[Measure]:
     """The measures of a metric; none if the run lacks what its function asks for."""
     try:
         return _returned_measures(asked, run, seen)
@@ -150,19 +150,19 @@ def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
 def why_not_measurable(asked: str, run: ScoredRun) -> Missing | None:
     """What a metric's function asks for and a run lacks; None if the function returns."""
     try:
-        _returned_measures(asked, run, run.observed)
+        _returned_measures(asked, run, run.predicted)
     except NotMeasurable as error:
         return error.missing
     return None
 
 
-def _returned_measures(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
+def _returned_measures(asked: str, run: ScoredRun, seen: CompleteImages) -> list[Measure]:
     """The measures that a metric's function returns, checked if the metric is user-defined."""
     metric, score = _metric(asked), asked.partition(":")[2]
     if metric.task != run.recipe.task:
         raise NotMeasurable(
-            f"it scores models of the task {metric.task}",
-            f"give a run of a model of that task, not of {run.recipe.task}",
+            f"it is a score of {metric.task}, and the model of this run is one of {run.recipe.task}",
+            f"choose a metric of {run.recipe.task}",
         )
     given = {"only": score} if score else {}
     if metric.is_shipped:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations import Location
 from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.data.label_spaces import class_keys
+from windtunnel.metrics.complete_images import CompleteImages
 from windtunnel.metrics.detections.matches import DetectedRun
 from windtunnel.metrics.frame_predictions import Clips
 from windtunnel.metrics.ood_detection import OodScores, ood_scores_of
@@ -84,7 +84,7 @@ class ScoredRun(StoredRun):
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which of the run's images are scored; sequences and swapped steps need no labels."""
-        return self.clips.kept if self.sequences else self.observed.with_unlabelled.kept
+        return self.clips.kept if self.sequences else self.predicted.with_unlabelled.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
         """The group numbers of any images; an image without a value in the column is its own group."""
@@ -111,14 +111,26 @@ class ScoredRun(StoredRun):
 
     @cached_property
     def observed(self) -> Observed:
-        """The predictions on every complete image under every condition."""
-        # A run of detections has the members that scores of any task use.
-        return Observed(self) if self.recipe.task == DEFAULT_TASK else cast(Observed, self.detected)
+        """The classes predicted on every complete image under every condition.
+
+        Raises:
+            UserError: the model predicts no classes of images.
+        """
+        if self.recipe.task != DEFAULT_TASK:
+            raise UserError(
+                f"{self.path} is a run of {self.recipe.task}; this needs a run of {DEFAULT_TASK}."
+            )
+        return Observed(self)
 
     @cached_property
     def detected(self) -> DetectedRun:
         """The detections on every complete image under every condition."""
         return DetectedRun(self)
+
+    @property
+    def predicted(self) -> CompleteImages:
+        """The predictions on every complete image, of any task."""
+        return self.observed if self.recipe.task == DEFAULT_TASK else self.detected
 
     @cached_property
     def clips(self) -> Clips:

@@ -15,10 +15,9 @@ from PIL import Image as PillowImage
 
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.images import Image
-from windtunnel.core.option_names import option
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
 from windtunnel.imaging.resizers.pillow import PILLOW_FILTERS
-from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.models.preprocess import DECLARE_IT, Preprocess, Tensor
 
 # From this size on the processor of ConvNeXT and ResNet resizes to a square without a crop.
 CONVNEXT_SQUARE_PX = 384
@@ -27,7 +26,6 @@ LEVIT_SCALE = 256 / 224
 # Height and width of the images on which a declaration is compared with the processor.
 TRIAL_SIZES = ((331, 480), (520, 377))
 TOLERANCE = 1e-3
-DECLARE_IT = f"declare the preprocessing with {option('preprocess', 'FILE.toml')}"
 
 
 def declared_by(processor: Any, name: str) -> Preprocess:
@@ -38,6 +36,11 @@ def declared_by(processor: Any, name: str) -> Preprocess:
         raise UserError(
             f"The image processor of {name} ({type(processor).__name__}) {error}, which windtunnel does not "
             f"support; {DECLARE_IT}."
+        ) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(
+            f"The image processor of {name} ({type(processor).__name__}) has settings that are missing or "
+            f"of a wrong type ({first_line(error)}); correct its preprocessor_config.json, or {DECLARE_IT}."
         ) from error
     _compare(processor, preprocess, name)
     return preprocess

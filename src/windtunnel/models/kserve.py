@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.option_names import option
 from windtunnel.models import Scores, check_scores, finite_rows, probe_images
-from windtunnel.models.batch_dependence import HALF_PRECISION_NOISE, NOISE
+from windtunnel.models.batch_dependence import noise_of
 from windtunnel.models.graph_input import (
     DYNAMIC_BATCH,
     PROBED_IMAGES,
@@ -30,6 +30,7 @@ from windtunnel.models.http_requests import TOKEN, Refused, Requests, Response, 
 from windtunnel.models.inference_protocol import (
     BINARY_EXTENSION,
     BINARY_ONLY,
+    HALF_PRECISION,
     INPUT_TYPES,
     OUTPUT_TYPES,
     Inferred,
@@ -45,13 +46,15 @@ from windtunnel.models.served_address import ServedAddress
 
 # Requests under way at a time: the server computes one while others are sent and received.
 IN_FLIGHT = 4
+# Requests of a batch. Small ones keep the server busy while the first is sent and the last received.
+REQUESTS = 16
 _NUMBERS = itertools.count(1)
 
 
 class KserveModel(DescribedModel):
     """A classifier of an inference server.
 
-    A batch is sent as requests of a quarter of the batch size, at most four at a time. A transport error is
+    A batch is sent as 16 requests, at most four at a time. A transport error is
     never a prediction: `predict` returns the server's scores of all images, or raises RunFailed.
     """
 
@@ -78,6 +81,7 @@ class KserveModel(DescribedModel):
                 f"The output {self._output.name} of {address.name} is {self._output.datatype}; scores are "
                 f"{', '.join(OUTPUT_TYPES)}. Declare another output with output = NAME in the model's file."
             )
+        self.half_precision = self._output.datatype == HALF_PRECISION
         shape = [size if size > 0 else None for size in self._input.shape]
         self._describe(declaration, shape, INPUT_TYPES[self._input.datatype], where)
         self.batch = IN_FLIGHT * (self._fixed_batch or DYNAMIC_BATCH)
@@ -90,7 +94,7 @@ class KserveModel(DescribedModel):
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images; a new connection lets the model be checked again."""
-        size = self._fixed_batch or max(1, self.batch // IN_FLIGHT)
+        size = self._fixed_batch or max(1, self.batch // REQUESTS)
         stop = threading.Event()
         futures = [
             self._pool.submit(self._part_scores, batch[start : start + size], stop)
@@ -152,7 +156,7 @@ class KserveModel(DescribedModel):
         except Refused as error:
             reason = (
                 f"{self._address.server} refuses a request with {count} image(s): {error}. A request has a "
-                f"quarter of the batch size; if that is too large, give a smaller {option('batch')}"
+                f"sixteenth of the batch size; if that is too large, give a smaller {option('batch')}"
             )
             raise (UserError(f"{reason}.") if classes is None else RunFailed(reason)) from error
         if self._version is None:
@@ -169,8 +173,7 @@ class KserveModel(DescribedModel):
         metadata = self._asked_metadata(counted=False)
         scores = self._probe_scores()
         scale = float(np.abs(self._reference).max()) or 1.0
-        noise = HALF_PRECISION_NOISE if "FP16" in (self._input.datatype, self._output.datatype) else NOISE
-        same = np.allclose(scores, self._reference, rtol=0, atol=noise * scale)
+        same = np.allclose(scores, self._reference, rtol=0, atol=noise_of(self) * scale)
         if metadata != self._metadata or not same:
             raise RunFailed(
                 f"{self._address.server} has another model under the name {self._address.name} than at the "

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.locations.urls import split_url
+from windtunnel.core.locations.urls import LOCAL_HOSTS, split_url
 
 SCHEME = "kserve://"
 MODELS = "/v2/models/"
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _MODEL = re.compile(r"(?P<name>[^/]+)(/versions/(?P<version>[^/]+))?")
 _HTTP = re.compile(rf"https?://[^/]+(/.*)?{MODELS}{_MODEL.pattern}/?", re.IGNORECASE)
 

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.option_names import option
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.models.preprocess import Declaration, Preprocess, Tensor, declared
-
-DECLARE_IT = f"declare the preprocessing with {option('preprocess', 'FILE.toml')}"
+from windtunnel.models.preprocess import DECLARE_IT, Declaration, Preprocess, Tensor, declared
 
 
 def declaration_of(module: Any, title: str, given: str | Path | None, folder: Path | None) -> Declaration:

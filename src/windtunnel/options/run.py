@@ -123,6 +123,13 @@ class RunOptions(Options):
         help="A column of the data's table, such as patient, by which confidence intervals are clustered.",
         metavar="COLUMN",
     )
+    frame_sets: str | None = option_field(
+        default=None,
+        help="Frame sets of a COCO file with video_id and frame_index, for pm-k: k=10, anchors=apart (sets "
+        "that share no frame), every:N or a file of image names, iou=0.5, absent=ignored or counted, "
+        "ties=nearest or earliest, anchor=included or excluded.",
+        metavar="NAME=VALUE,...",
+    )
     out: str | Path | None = option_field(
         default=None,
         help="The run folder; default: windtunnel-runs/<names>-<recipe>.",

@@ -12,7 +12,7 @@ from windtunnel.analysis.relative_error import TITLES as RELATIVE_ERROR_TITLES
 from windtunnel.core.metrics import unit_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
-from windtunnel.metrics.families import FAMILY_ERROR
+from windtunnel.metrics.families import FAMILY_METRICS, FAMILY_MPC
 from windtunnel.metrics.headlines import Key, head_titles
 from windtunnel.report.accuracy_drops import numbered
 from windtunnel.report.score_format import amount, number, signed_number, unit
@@ -139,8 +139,13 @@ def headline_rows(comparison: Comparison) -> list[list[str]]:
 
 def family_rows(comparison: Comparison) -> list[list[str]]:
     """Rows of the families of corruptions, with the columns of `headline_rows`; none for a single family."""
-    titles = {key: key[1] for key in comparison.scores if key[0] == FAMILY_ERROR}
+    titles = {key: key[1] for key in comparison.scores if key[0] in FAMILY_METRICS}
     return _score_rows(comparison, titles) if len(titles) > 1 else []
+
+
+def family_title(comparison: Comparison) -> str:
+    """What `family_rows` shows."""
+    return "mPC" if any(metric == FAMILY_MPC for metric, _ in comparison.scores) else "mean top-1 error"
 
 
 def _score_rows(comparison: Comparison, titles: dict[Key, str]) -> list[list[str]]:

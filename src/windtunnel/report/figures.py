@@ -16,13 +16,16 @@ ONE_STRENGTH_COLUMN = "one strength"
 BAR_PX = 28
 
 
-def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
-    """Heat map of error changes by corruption and severity, in points; a star marks a significant change.
+def difference_map(
+    changes: dict[str, tuple[float, float, float, bool]], *, higher_is_better: bool = False
+) -> dict[str, Any]:
+    """Heat map of changes by corruption and severity, in points; a star marks a significant change.
 
     Corruptions with one strength have a column of their own.
 
     Args:
         changes: condition (`fog:3+jpeg:85`) to change, low and high end of its interval, and significance.
+        higher_is_better: whether a gain has the colour of an improvement.
     """
     table: dict[str, dict[str, tuple[float, float, float, bool]]] = {}
     for name, change in changes.items():
@@ -50,6 +53,7 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
                 "zmin": -widest,
                 "zmax": widest,
                 "colorscale": "RdBu",
+                "reversescale": higher_is_better,
                 "hovertemplate": "%{y}:%{x}<br>%{z:+.1f} points %{customdata}<extra></extra>",
                 "colorbar": {"title": {"text": "change, points", "side": "right"}, "thickness": 12},
             }
@@ -62,11 +66,12 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
     }  # fmt: skip
 
 
-def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Top-1 errors with intervals, a row per name, the first at the top.
+def error_markers(errors: Mapping[str, Mapping[str, Any]], label: str = "top-1 error") -> dict[str, Any]:
+    """Top-1 errors or other shares with intervals, a row per name, the first at the top.
 
     Args:
         errors: by name, a score as JSON stores it.
+        label: what the scores are.
     """
     names = list(errors)[::-1]
     scores = [errors[name] for name in names]
@@ -86,11 +91,11 @@ def error_markers(errors: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                     "width": 3,
                 },
                 "marker": {"size": 9, "color": COLOURS[0]},
-                "hovertemplate": "%{y}<br>top-1 error %{x:.1f} %<extra></extra>",
+                "hovertemplate": f"%{{y}}<br>{label} %{{x:.1f}} %<extra></extra>",
             }
         ],
         "layout": {
-            "xaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": f"{label}, %"}, "rangemode": "tozero"},
             "yaxis": {"type": "category", "automargin": True},
             "height": 90 + BAR_PX * len(names),
             "showlegend": False,

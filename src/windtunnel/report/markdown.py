@@ -14,6 +14,7 @@ from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
     family_rows,
+    family_title,
     headline_formulas,
     headline_rows,
     run_names,
@@ -34,7 +35,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"{counted(len(recipe.conditions), 'condition')}, "
         f"seed {recipe.seed}, recipe {document['recipe_digest'][:8]}.",
     ]
-    for section in by_order():
+    for section in by_order(recipe.task):
         text = guarded(section, document, partial(_section_markdown, section, document), "")
         blocks.append(text or failure_of(section, document))
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -77,7 +78,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     header = ["score", *names, *(f"{name} - {names[0]}" for name in names[1:])]
     lines += ["", *markdown_table(header, headline_rows(comparison)), ""]
     if families := family_rows(comparison):
-        lines += [*markdown_table(["family, mean top-1 error", *header[1:]], families), ""]
+        lines += [*markdown_table([f"family, {family_title(comparison)}", *header[1:]], families), ""]
     lines += [*(f"- {title}: {formula}" for title, formula in headline_formulas(comparison)), ""]
     for other, name in enumerate(names[1:], start=1):
         rows = changed_rows(comparison, other)

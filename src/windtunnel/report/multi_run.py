@@ -24,6 +24,7 @@ from windtunnel.report.comparison import (
     changed_rows,
     comparison_document,
     family_rows,
+    family_title,
     headline_formulas,
     headline_rows,
     run_names,
@@ -77,6 +78,7 @@ def _render_comparison(comparison: Comparison, runs: Several) -> str:
         lines=[line for line in summary_lines(comparison) if line[0] != "warning"],
         headline=headline_rows(comparison),
         families=family_rows(comparison),
+        family_title=family_title(comparison),
         formulas=headline_formulas(comparison),
         columns=[changed_columns(comparison, other) for other in others],
         changed=[changed_rows(comparison, other) for other in others],
@@ -167,9 +169,14 @@ def score_plane(comparison: Comparison) -> dict[str, Any]:
 
 
 def _change_figure(comparison: Comparison, other: int) -> dict[str, Any]:
-    """Changes of flip probability by sequence, or of error by corruption and severity."""
+    """Changes of flip probability by sequence, or of error or AP by corruption and severity."""
     flips = _differences(comparison, other, "flip_probability")
-    return flip_changes(flips) if flips else difference_map(_differences(comparison, other, "top1_error"))
+    if flips:
+        return flip_changes(flips)
+    precision = _differences(comparison, other, "ap")
+    if precision:
+        return difference_map(precision, higher_is_better=True)
+    return difference_map(_differences(comparison, other, "top1_error"))
 
 
 def _differences(

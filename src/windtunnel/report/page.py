@@ -19,7 +19,7 @@ from windtunnel.report.sections import Document, ReportInput, Section, by_order,
 def render(document: Document, inputs: ReportInput) -> str:
     """The HTML page of one run, with every section that applies."""
     figures: dict[str, Any] = {}
-    shown = [_section(section, document, inputs, figures) for section in by_order()]
+    shown = [_section(section, document, inputs, figures) for section in by_order(inputs.run.recipe.task)]
     return render_page("page.html.j2", figures, document=document, sections=[text for text in shown if text])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from windtunnel.core.conditions import grid_text, is_uneven, levels_text
 from windtunnel.core.locations import Location
 from windtunnel.core.placement import DEFAULT_PRECISION
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.core.wording import byte_size, counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.cost import storage_bytes
@@ -97,7 +98,7 @@ def plan_lines(
         ),
         *([("missing", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
         *(("note", note) for note in notes),
-        *([("note", unlabelled_note(unlabelled))] if unlabelled else []),
+        *([("note", unlabelled_note(unlabelled, plan.task.name))] if unlabelled else []),
         *([] if plan.suite.natural else [("canvas", f"edition {plan.canvas.edition}, {canvas}")]),
         (
             "work",
@@ -112,20 +113,30 @@ def plan_lines(
 
 
 def largest_half_width(plan: Plan) -> float | None:
-    """Half the width of the 95 % interval of one condition's error at 50 %, where it is widest."""
-    images = sum(image.status == "ok" and bool(image.sample.labels) for image in plan.surveyed)
-    if not images:
+    """Half the width of the 95 % interval of one condition's error at 50 %, where it is widest.
+
+    None for images without labels, and for tasks whose scores are not shares of images.
+    """
+    images = _labelled_images(plan)
+    if not images or plan.task.name != DEFAULT_TASK:
         return None
     low, high = wilson(round(images / 2), images)
     return (high - low) / 2
 
 
 def interval_text(plan: Plan) -> str:
-    """The largest half-width of the 95 % interval of one condition's error, as text."""
+    """The largest half-width of the 95 % interval of one condition's error, or its method, as text."""
+    if plan.task.name != DEFAULT_TASK:
+        images = counted(sum(image.status == "ok" for image in plan.surveyed), "image")
+        return f"by bootstrap over {images}, {_labelled_images(plan):,} of them with annotated objects (95 %)"
     width = largest_half_width(plan)
     if width is None:
         return "none of the images has a label"
     return f"at most +-{100 * width:.1f} points for the error of one condition (95 %)"
+
+
+def _labelled_images(plan: Plan) -> int:
+    return sum(image.status == "ok" and bool(image.sample.labels) for image in plan.surveyed)
 
 
 def unlabelled_images(plan: Plan) -> int:

@@ -12,12 +12,12 @@ from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.metrics import title_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
-from windtunnel.metrics.families import FAMILY_ERROR
+from windtunnel.metrics.complete_images import CompleteImages
+from windtunnel.metrics.families import FAMILY_METRICS
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
 from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING
-from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import competing_outputs_text
@@ -38,7 +38,7 @@ SELECTED_HEADER = ("score", "of", "value", "95 % interval", "images")
 
 def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     """The summary of a finished run as labelled lines."""
-    observed = run.observed
+    observed = run.predicted
     if not scores:
         reason = "no image has a label" if observed.unlabelled else "no image could be scored"
         no_scores = ("scores", f"no error rates: {reason}")
@@ -71,7 +71,7 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
 
 def _family_lines(scores: list[Score]) -> list[tuple[str, str]]:
     """The error of every family of corruptions, if there are several."""
-    families = [score for score in scores if score.metric == FAMILY_ERROR]
+    families = [score for score in scores if score.metric in FAMILY_METRICS]
     texts = [f"{score.condition} {_score_text(score).strip()}" for score in families]
     return [("families", "   ".join(texts))] if len(texts) > 1 else []
 
@@ -94,7 +94,7 @@ def _not_finite_lines(run: ScoredRun) -> list[tuple[str, str]]:
     return [("not finite", note)] if note else []
 
 
-def _left_out_lines(observed: Observed) -> list[tuple[str, str]]:
+def _left_out_lines(observed: CompleteImages) -> list[tuple[str, str]]:
     """Numbers of images without a label and left out, and the first reasons with an example each."""
     lines = (
         [("note", unlabelled_note(observed.unlabelled))]

@@ -94,9 +94,16 @@ def replicated_weights(
 
     The images of a group are drawn together.
     """
-    units = images if groups is None else int(groups.max(initial=-1)) + 1
+    return _weights(images, None if groups is None else groups.astype(np.int64).tobytes(), seed, replicates)
+
+
+@lru_cache(maxsize=2)
+def _weights(images: int, groups: bytes | None, seed: int, replicates: int) -> NDArray[np.float64]:
+    """The same, cached: scores of the same images share one array, and what they compute with it."""
+    number = np.arange(images) if groups is None else np.frombuffer(groups, np.int64)
+    units = int(number.max(initial=-1)) + 1
     drawn = np.concatenate(list(_draws(max(units, 1), seed, replicates)))
-    return drawn if groups is None else drawn[:, groups]
+    return drawn if groups is None else np.ascontiguousarray(drawn[:, number])
 
 
 def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float64]]:

@@ -130,6 +130,8 @@ class Measure:
         remake, of_weights = self.remake, self.of_weights
         if of_weights is not None:
             images = len(self.columns)
+            if np.array_equal(rows, np.arange(images)):
+                return replace(self, groups=groups, sides=sides, detail="")
             return replace(
                 self,
                 columns=self.columns[rows],

@@ -212,13 +212,20 @@ def _bootstrapped(old: Measure, new: Measure) -> Estimate:
 def _resampled(old: Measure, new: Measure) -> Estimate:
     """The difference of two scores by weights, with the same weights in every replicate.
 
-    One image can change such a score by about the width of its limits divided by the number of images.
+    Few images that differ say little about those that were not sampled: the variance is multiplied by
+    (d + 2) / d, with d the number of images that differ. If none differs, the standard error is that of an
+    image that changes the score by the width of its limits divided by the number of images.
     """
     values = new.weighted_replicates - old.weighted_replicates
     values = values[np.isfinite(values)]
-    width = old.limits[1] - old.limits[0]
-    least = _least_error(width if math.isfinite(width) else 1.0, len(old.columns), old.groups)
-    error = max(float(values.std()) if len(values) else 0.0, least)
+    error = float(values.std()) if len(values) else 0.0
+    differing = int((old.columns != new.columns).any(axis=1).sum())
+    if differing and error:
+        error *= math.sqrt((differing + 2) / differing)
+    else:
+        width = old.limits[1] - old.limits[0]
+        least = _least_error(width if math.isfinite(width) else 1.0, len(old.columns), old.groups)
+        error = max(error, least)
     return Symmetric(new.value - old.value, error, old.units - 1, f"paired bootstrap {_over(old.groups)}")
 
 

@@ -38,9 +38,12 @@ class Wandb(Destination):
         wandb = load_extra("wandb", "The destination wandb")
         folder = writable_folder(settings)
         try:
-            return [self._log(wandb, run, settings, str(folder), upload) for run in runs]
+            places = [self._log(wandb, run, settings, str(folder), upload) for run in runs]
         except wandb.errors.Error as error:
             raise UserError(f"Weights & Biases refused the run: {first_line(error)}.") from error
+        if wandb.run is None:  # else the caller's own run needs the service
+            wandb.teardown()  # `finish` returns before the service has written the files
+        return places
 
     def _log(self, wandb: Any, run: LoggedRun, settings: Settings, folder: str, upload: bool) -> str:
         quiet = wandb.Settings(

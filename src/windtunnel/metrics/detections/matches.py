@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.kernels.average_precision import TRUE_POSITIVE, average_precisions, match_boxes
+from windtunnel.metrics.complete_images import CompleteImages, check_finished, failed_images
+from windtunnel.tasks.detection import detection
 
 if TYPE_CHECKING:
     from windtunnel.store.run import StoredRun
 
 # The overlaps of COCO's AP: .50, .55 ... .95.
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
-COLUMNS = ("condition", "status", "boxes", "scores", "categories")
+COLUMNS = ("status", "reason", "boxes", "scores", "categories")
 B = TypeVar("B", bound="Boxes")
 
 
@@ -68,25 +70,27 @@ class Matches:
     found: FoundBoxes
     outcome: NDArray[np.int8]
     true: TrueBoxes
-    _last: tuple[bytes, NDArray[np.float64]] = field(default=(b"", np.zeros((0, 0))), repr=False)
+    _latest: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False)
+    _precisions: dict[bytes, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     def precisions(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average precision at every threshold (replicates, thresholds), for weights (replicates, images)."""
+        if self._latest is not None and self._latest[0] is weights:
+            return self._latest[1]
         weights = np.ascontiguousarray(weights, np.float64)
         key = hashlib.blake2b(weights.data, digest_size=16).digest()
-        if self._last[0] != key:
-            self._last = (
-                key,
-                average_precisions(
-                    self._starts(self.found.category),
-                    self.found.image,
-                    self.outcome,
-                    self._starts(self.true.category),
-                    self.true.image,
-                    weights,
-                ),
+        if key not in self._precisions:
+            self._precisions[key] = average_precisions(
+                self._starts(self.found.category),
+                self.found.image,
+                self.outcome,
+                self._starts(self.true.category),
+                self.true.image,
+                weights,
             )
-        return self._last[1]
+        if len(weights) > 1:
+            self._latest = weights, self._precisions[key]
+        return self._precisions[key]
 
     @cached_property
     def per_image(self) -> NDArray[np.float64]:
@@ -100,6 +104,10 @@ class Matches:
             axis=1,
         )
 
+    def without_boxes(self) -> Matches:
+        """The same without the boxes of detections, which take most of the memory."""
+        return replace(self, found=replace(self.found, box=np.zeros((0, 4))))
+
     def _starts(self, category: NDArray[np.int64]) -> NDArray[np.int64]:
         count = 1 + max(int(self.found.category.max(initial=-1)), int(self.true.category.max(initial=-1)), 0)
         return np.searchsorted(category, np.arange(count + 1))
@@ -110,10 +118,10 @@ def match(
 ) -> Matches:
     """Match detections with objects of the same image and category, the best detection first."""
     known = found.category >= 0
-    found = _taken(found, np.flatnonzero(known))
+    found = taken(found, np.flatnonzero(known))
     categories = 1 + max(int(found.category.max(initial=-1)), int(true.category.max(initial=-1)), 0)
-    found = _taken(found, np.lexsort((-found.score, found.category, found.image)))
-    true = _taken(true, np.lexsort((true.crowd, true.category, true.image)))
+    found = taken(found, np.lexsort((-found.score, found.category, found.image)))
+    true = taken(true, np.lexsort((true.crowd, true.category, true.image)))
     outcome = match_boxes(
         found.image * categories + found.category,
         found.box,
@@ -123,50 +131,63 @@ def match(
         thresholds,
     )
     order = np.lexsort((-found.score, found.category))
-    objects = _taken(true, np.flatnonzero(~true.crowd))
-    objects = _taken(objects, np.argsort(objects.category, kind="stable"))
-    return Matches(images, _taken(found, order), outcome[order], objects)
+    objects = taken(true, np.flatnonzero(~true.crowd))
+    objects = taken(objects, np.argsort(objects.category, kind="stable"))
+    return Matches(images, taken(found, order), outcome[order], objects)
 
 
 def without_categories(boxes: B) -> B:
-    """The same boxes in one category, for localisation."""
+    """The boxes of all categories of the data as boxes of one, for localisation.
+
+    As in COCO's evaluation without categories, ties are decided by the order of the categories.
+    """
+    order = np.lexsort((boxes.category, boxes.image))
+    boxes = taken(boxes, order[boxes.category[order] >= 0])
     return type(boxes)(**{**vars(boxes), "category": np.zeros_like(boxes.category)})
 
 
-def _taken(boxes: B, rows: NDArray[np.int64]) -> B:
+def taken(boxes: B, rows: NDArray[np.int64]) -> B:
+    """Some of the boxes, in the order of the rows."""
     return type(boxes)(**{name: values[rows] for name, values in vars(boxes).items()})
 
 
-class DetectedRun:
+class DetectedRun(CompleteImages):
     """The detections and objects of the images that every condition of a run has a prediction of.
 
+    Images without objects are scored too: detections in them are false positives.
+
     Attributes:
-        ids: the ids of these images, in the order of the run's samples.
-        kept: which of the run's images these are.
-        conditions: the names of the conditions.
-        not_finite: where the output is not finite (images, conditions); it counts as no detection.
+        with_unlabelled: the same.
         true: the annotated objects.
-        with_unlabelled: the same, as images without objects count too.
     """
 
     def __init__(self, run: StoredRun) -> None:
-        self._table = run.predictions(COLUMNS)
-        every = run.samples["id"].to_pylist()
-        self.conditions = tuple(condition.name for condition in run.conditions)
-        status = np.asarray(self._table["status"].to_pylist())
-        status = status.reshape(len(every), -1)
-        self.kept = np.isin(status, ("ok", "not_finite")).all(axis=1)
-        self.not_finite = (status == "not_finite")[self.kept]
-        self.ids = np.array(every, object)[self.kept]
         if run.annotations is None:
             raise UserError(f"{run.path} has no annotated objects; its detections cannot be scored.")
+        self._table = run.predictions(COLUMNS)
+        self._views = run.views
+        self._ids = np.array(run.samples["id"].to_pylist(), object)
+        self.conditions = tuple(condition.name for condition in run.conditions)
+        check_finished(run, len(self._table) // run.views)
+        status = self._table["status"]
+        ok = _matrix(pc.is_in(status, pa.array(detection.predicted)), run.views)
+        self.complete = self.kept = np.asarray(ok.all(axis=1), np.bool_)
+        self._not_finite = _matrix(pc.equal(status, "not_finite"), run.views)[self.kept]
+        self.left_out, self.unlabelled, self.tie_share = int((~self.complete).sum()), 0, None
+        self.unscored = failed_images(ok, status, self._table["reason"], self._ids, np.array(self.conditions))
         self.true = _true_boxes(run.annotations, self.ids.tolist())
         self.with_unlabelled = self
         self._cached: dict[tuple[str, bool], Matches] = {}
 
-    def column(self, condition: str) -> int:
-        """The column of a condition in matrices (images, conditions)."""
-        return self.conditions.index(condition)
+    @property
+    def not_finite(self) -> NDArray[np.bool_]:
+        """Where the output is not finite (images, conditions); it counts as no detection."""
+        return self._not_finite
+
+    @property
+    def objects(self) -> int:
+        """The number of annotated objects that are no crowd."""
+        return int((~self.true.crowd).sum())
 
     def matches(self, condition: str, *, localisation: bool = False) -> Matches:
         """The matches of a condition; with `localisation`, whatever the categories."""
@@ -175,12 +196,12 @@ class DetectedRun:
             found, true = self.found(condition), self.true
             if localisation:
                 found, true = without_categories(found), without_categories(true)
-            self._cached[key] = match(found, true, len(self.ids))
+            self._cached[key] = match(found, true, len(self.ids)).without_boxes()
         return self._cached[key]
 
     def found(self, condition: str) -> FoundBoxes:
         """The detections under a condition."""
-        rows = self._table.filter(pc.equal(self._table["condition"], condition)).filter(pa.array(self.kept))
+        rows = self._table.take(np.flatnonzero(self.kept) * self._views + self.column(condition))
         scores = rows["scores"].combine_chunks()
         counts = np.asarray(pc.fill_null(pc.list_value_length(scores), 0), np.int64)
         boxes = np.asarray(rows["boxes"].combine_chunks().flatten().flatten(), np.float64).reshape(-1, 4)
@@ -192,6 +213,11 @@ class DetectedRun:
         )
 
 
+def _matrix(values: pa.ChunkedArray, views: int) -> NDArray[np.bool_]:
+    """A column of truths as a matrix (images, conditions)."""
+    return np.asarray(values.to_numpy().reshape(-1, views), np.bool_)
+
+
 def _true_boxes(table: pa.Table, ids: list[str]) -> TrueBoxes:
     place = {id_: number for number, id_ in enumerate(ids)}
     image = np.array([place.get(id_, -1) for id_ in table["sample_id"].to_pylist()], np.int64)
@@ -200,4 +226,4 @@ def _true_boxes(table: pa.Table, ids: list[str]) -> TrueBoxes:
     every = TrueBoxes(
         image, np.asarray(table["category"], np.int64), box, np.asarray(table["crowd"].to_pylist(), bool)
     )
-    return _taken(every, np.flatnonzero(image >= 0))
+    return taken(every, np.flatnonzero(image >= 0))

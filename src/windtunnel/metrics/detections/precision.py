@@ -8,6 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.detections import MOST_DETECTIONS
+from windtunnel.core.metrics import NotMeasurable
+from windtunnel.core.wording import counted
 from windtunnel.metrics.detections.matches import THRESHOLDS, Matches
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -18,10 +21,17 @@ WORDS = "average precision at 101 recall points, mean over categories"
 def condition_precisions(
     run: ScoredRun, metric: str, overlaps: Sequence[float], *, localisation: bool = False
 ) -> list[Measure]:
-    """Average precision of every condition, mean over some of the overlap thresholds."""
+    """Average precision of every condition, mean over some of the overlap thresholds.
+
+    Raises:
+        NotMeasurable: no image has an object.
+    """
+    if not run.detected.objects:
+        raise NotMeasurable("no scored image has an annotated object", "give annotated images")
     at = [int(np.flatnonzero(np.isclose(THRESHOLDS, overlap))[0]) for overlap in overlaps]
     text = f"IoU {overlaps[0]:.2f}" if len(at) == 1 else f"IoU {overlaps[0]:.2f} to {overlaps[-1]:.2f}"
     words = WORDS if not localisation else "average precision at 101 recall points, whatever the categories"
+    objects = counted(run.detected.objects, "object")
     measures = []
     for condition in run.detected.conditions:
         matches = run.detected.matches(condition, localisation=localisation)
@@ -29,7 +39,7 @@ def condition_precisions(
             Measure(
                 metric,
                 condition,
-                f"{words}; {text}, at most 100 detections per image",
+                f"{words}; {text}, at most {MOST_DETECTIONS} detections per image; {objects}",
                 (condition,),
                 matches.per_image,
                 of_weights=partial(_mean_at, matches, at),
@@ -63,18 +73,6 @@ def ratio_of(above: Measure, below: Measure, metric: str, formula: str) -> Measu
     return Measure(
         metric, "", formula, above.parts, above.columns, of_weights=of_weights, limits=(0.0, np.inf)
     )
-
-
-def corrupted(run: ScoredRun, measures: Sequence[Measure]) -> list[Measure]:
-    """The measures of conditions that are corruptions."""
-    names = {condition.name for condition in run.corruptions}
-    return [measure for measure in measures if measure.condition in names]
-
-
-def clean(run: ScoredRun, measures: Sequence[Measure]) -> Measure | None:
-    """The measure of unmodified images, if the run has them."""
-    names = {condition.name for condition in run.conditions if condition.is_unmodified}
-    return next((measure for measure in measures if measure.condition in names), None)
 
 
 def _mean_at(matches: Matches, at: Sequence[int], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windtunnel.analysis.public_placement import Placed
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.core.registry import Plugin, Registry
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
@@ -20,6 +21,8 @@ from windtunnel.report.saliency import Explain, explain_nothing
 LAST = 1000
 # A run's document: the content of scores.json.
 Document = dict[str, Any]
+# The tasks of sections that do not depend on what a model predicts.
+ANY_TASK = ("classification", "detection")
 T = TypeVar("T")
 
 
@@ -62,6 +65,7 @@ class Section(Plugin):
         help: what it shows, in one line.
         order: its position on the page and in Markdown; sections of equal order are sorted by name.
         json_order: the position of its keys in scores.json.
+        tasks: the tasks of the runs whose reports may contain it.
         template: its HTML as a Jinja template; by default the file `<file name>.html.j2` next to its file.
     """
 
@@ -70,6 +74,7 @@ class Section(Plugin):
     help: str = ""
     order: int = 0
     json_order: int = LAST
+    tasks: tuple[str, ...] = (DEFAULT_TASK,)
     template: str = ""
 
     def __init__(self) -> None:
@@ -108,9 +113,10 @@ class Section(Plugin):
 REGISTRY: Registry[Section] = Registry("section", __name__, Section, separator="-")
 
 
-def by_order() -> list[Section]:
-    """All sections in the order of the page."""
-    return sorted(REGISTRY.all(), key=lambda section: (section.order, section.name))
+def by_order(task: str = "") -> list[Section]:
+    """All sections in the order of the page, or those for runs of a task."""
+    every = [section for section in REGISTRY.all() if not task or task in section.tasks]
+    return sorted(every, key=lambda section: (section.order, section.name))
 
 
 def add_section_data(document: Document, inputs: ReportInput) -> None:
@@ -118,7 +124,7 @@ def add_section_data(document: Document, inputs: ReportInput) -> None:
 
     A third-party section that fails is left out; `failed_sections` of the document contains the reason.
     """
-    for section in sorted(by_order(), key=lambda section: section.json_order):
+    for section in sorted(by_order(inputs.run.recipe.task), key=lambda section: section.json_order):
         no_data: dict[str, Any] = {}
         document.update(
             guarded(section, document, partial(_section_data, section, inputs, document), no_data)

@@ -9,7 +9,7 @@ from typing import Any
 from windtunnel.core.wording import counted
 from windtunnel.metrics.not_finite import not_finite_section
 from windtunnel.report.markdown_table import markdown_table
-from windtunnel.report.sections import Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, Document, ReportInput, Section
 
 # Numbers of images that scores.json and the page list, and that Markdown lists.
 FAILURES_LISTED = 1000
@@ -24,9 +24,10 @@ class Failures(Section):
     help = "Images that could not be scored under at least one condition, with status and reason."
     order = 2000
     json_order = 160
+    tasks = ANY_TASK
 
     def data(self, inputs: ReportInput) -> dict[str, Any]:
-        observed = inputs.run.observed
+        observed = inputs.run.predicted
         failed = [asdict(unscored) for unscored in observed.unscored]
         return {
             "unlabelled": observed.unlabelled,
@@ -45,7 +46,7 @@ class Failures(Section):
             for entry in document["failures"][:FAILURES_SHOWN]
         ]
         more = failed - len(rows)
-        counts = "failed predictions" if document["sequences"] else "failed conditions"
+        counts = "failed predictions" if document.get("sequences") else "failed conditions"
         images = counted(document["recipe"]["data"]["count"], "image")
         return [
             f"## {self.title}",

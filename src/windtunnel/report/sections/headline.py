@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.metrics.headlines import head_titles, headline_formula
 from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.score_format import score_cells
-from windtunnel.report.sections import Content, Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, Content, Document, ReportInput, Section
 
 
 class Headline(Section):
@@ -19,6 +19,7 @@ class Headline(Section):
     help = "The headline scores with 95 % intervals and formulas; scores.json has all scores."
     order = 200
     json_order = 40
+    tasks = ANY_TASK
 
     def data(self, inputs: ReportInput) -> dict[str, Any]:
         return {"scores": [score.to_json() for score in inputs.scores]}

@@ -7,6 +7,7 @@ from typing import Any
 from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.metrics import needing
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.precomputed import AS_STORED
@@ -15,6 +16,7 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import calibration_notes
 from windtunnel.metrics.clean_comparison import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, misfit, whole_units
+from windtunnel.metrics.detections.frame_sets import detection_frame_notes
 from windtunnel.metrics.flip_rates import sequence_notes
 from windtunnel.metrics.frame_sets import frame_notes
 from windtunnel.metrics.not_finite import not_finite_note
@@ -24,7 +26,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import competing_outputs_text, parts_text
-from windtunnel.report.sections import Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, Document, ReportInput, Section
 
 MISSING_SHOWN = 8
 
@@ -37,6 +39,7 @@ class Notes(Section):
     help = "Notes to read before comparing: images left out, subsets, masks, missing scores."
     order = 300
     json_order = 20
+    tasks = ANY_TASK
 
     def data(self, inputs: ReportInput) -> dict[str, Any]:
         return {"notes": run_notes(inputs.run), "caveats": caveats(inputs.run)}
@@ -65,7 +68,7 @@ def run_notes(run: ScoredRun) -> list[str]:
 def _image_notes(run: ScoredRun) -> list[str]:
     """Notes on images and conditions: those left out, groups, remarks on the data, subsets."""
     lines = []
-    observed, data = run.observed, run.recipe.data
+    observed, data = run.predicted, run.recipe.data
     if observed.left_out:
         lines.append(
             f"{counted(observed.left_out, 'image')} could not be scored under some condition and "
@@ -131,19 +134,26 @@ def _unit_notes(run: ScoredRun) -> list[str]:
     return lines
 
 
-def unlabelled_note(images: int) -> str:
-    """The note on images without a label."""
+def unlabelled_note(images: int, task: str = DEFAULT_TASK) -> str:
+    """The note on images without a label, or without an annotated object."""
+    if task != DEFAULT_TASK:
+        return (
+            f"{counted(images, 'image has', 'images have')} no annotated object; detections in "
+            f"{'it' if images == 1 else 'them'} count as false positives."
+        )
     return f"{counted(images, 'image without a label is', 'images without a label are')} not in error rates."
 
 
 def _score_notes(run: ScoredRun) -> list[str]:
     """The scores of the suite that this run does not have, with reasons."""
     lines = []
-    asked, observed = set(run.metrics), run.observed
+    asked, observed = set(run.metrics), run.predicted
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
-    lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run), *frame_notes(run)]
+    lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run)]
+    of_classes = run.recipe.task == DEFAULT_TASK
+    lines += frame_notes(run) if of_classes else detection_frame_notes(run)
     lacking = sorted(needing("probabilities", run.metrics))
     if lacking and not observed.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are top classes without probabilities.")
@@ -203,9 +213,10 @@ def _natural_notes(run: ScoredRun) -> list[str]:
     """Notes on a natural set: its parts, the outputs that compete, and caveats."""
     if not run.natural:
         return []
+    of_classes = run.recipe.task == DEFAULT_TASK
     lines = [f"Images: {parts_text(run.natural)}. {competing_outputs_text(run.recipe).capitalize()}."]
     lines += [f"{caveat}." for caveat in caveats(run)]
-    without_output = _images_without_output(run)
+    without_output = _images_without_output(run) if of_classes else 0
     if without_output:
         lines.append(
             f"{counted(without_output, 'image is', 'images are')} of classes for which the model has no "

@@ -7,7 +7,7 @@ from typing import Any
 from windtunnel.core.metrics import headline_titles
 from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.score_format import score_cells
-from windtunnel.report.sections import REGISTRY, Content, Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, REGISTRY, Content, Document, ReportInput, Section
 
 
 class OtherScores(Section):
@@ -17,6 +17,7 @@ class OtherScores(Section):
     title = "Other scores"
     help = "Scores that no other section shows, a table per metric."
     order = 1800
+    tasks = ANY_TASK
 
     def content(self, document: Document, inputs: ReportInput) -> Content:
         return Content({"others": _remaining_scores(document)})

@@ -15,7 +15,7 @@ from windtunnel.core.run_info import DataInfo, RunInfo
 from windtunnel.core.wording import counted
 from windtunnel.models.wrapping import describe_wrappers
 from windtunnel.report.natural_sets import competing_outputs_text
-from windtunnel.report.sections import Content, Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, Content, Document, ReportInput, Section
 
 
 class RecipeSection(Section):
@@ -26,9 +26,10 @@ class RecipeSection(Section):
     help = "Model, data, suite, seed and libraries of the run, and the complete recipe as JSON."
     order = 2100
     json_order = 150
+    tasks = ANY_TASK
 
     def data(self, inputs: ReportInput) -> dict[str, Any]:
-        return {"tie_share": inputs.run.observed.tie_share}
+        return {"tie_share": inputs.run.predicted.tie_share}
 
     def content(self, document: Document, inputs: ReportInput) -> Content:
         recipe = json.dumps(document["recipe"], indent=2, ensure_ascii=False)

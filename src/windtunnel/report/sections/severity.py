@@ -11,6 +11,7 @@ from windtunnel.report.sections import Content, Document, ReportInput, Section
 
 # Height of the legend per curve.
 LEGEND_PX = 10
+ERROR, ERROR_LABEL = "top1_error", "top-1 error"
 
 
 class Severity(Section):
@@ -22,25 +23,29 @@ class Severity(Section):
     order = 800
 
     def applies(self, document: Document) -> bool:
-        return bool(top1_by_unit(document))
+        return bool(scores_by_unit(document, ERROR))
 
     def content(self, document: Document, inputs: ReportInput) -> Content:
         return Content(figures={"curves": severity_curves(document), "heat": heat_map(document)})
 
     def markdown(self, document: Document) -> list[str]:
-        table = top1_by_unit(document)
-        levels = sorted({level for row in table.values() for level in row})
-        rows = [
-            [unit, *(f"{100 * row[level]['value']:.1f}" if level in row else "" for level in levels)]
-            for unit, row in table.items()
-        ]
-        header = ["top-1 error, %", *(f"severity {level}" for level in levels)]
-        return ["## Error by corruption and severity", "", *markdown_table(header, rows)]
+        return ["## Error by corruption and severity", "", *severity_table(document)]
 
 
-def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
-    """Top-1 error scores by corruption and severity; corruptions with one strength have another section."""
-    scores = {score["condition"]: score for score in document["scores"] if score["metric"] == "top1_error"}
+def severity_table(document: Document, metric: str = ERROR, label: str = ERROR_LABEL) -> list[str]:
+    """A Markdown table of a score by corruption and severity, in per cent."""
+    table = scores_by_unit(document, metric)
+    levels = sorted({level for row in table.values() for level in row})
+    rows = [
+        [unit, *(f"{100 * row[level]['value']:.1f}" if level in row else "" for level in levels)]
+        for unit, row in table.items()
+    ]
+    return markdown_table([f"{label}, %", *(f"severity {level}" for level in levels)], rows)
+
+
+def scores_by_unit(document: Document, metric: str) -> dict[str, dict[int, dict[str, Any]]]:
+    """Scores of a metric by corruption and severity; corruptions with one strength have another section."""
+    scores = {score["condition"]: score for score in document["scores"] if score["metric"] == metric}
     table: dict[str, dict[int, dict[str, Any]]] = {}
     for condition in read_conditions(document["recipe"]["conditions"]):
         if condition.is_corruption and condition.level and condition.name in scores:
@@ -48,10 +53,10 @@ def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]
     return table
 
 
-def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
-    """Plotly curves of error against severity, one per corruption, with intervals and the clean error."""
+def severity_curves(document: Document, metric: str = ERROR, label: str = ERROR_LABEL) -> dict[str, Any]:
+    """Plotly curves of a score against severity, one per corruption, with intervals and the clean score."""
     traces = []
-    for position, (unit, levels) in enumerate(top1_by_unit(document).items()):
+    for position, (unit, levels) in enumerate(scores_by_unit(document, metric).items()):
         scores = list(levels.values())
         traces.append(
             {
@@ -65,19 +70,17 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
                     "color": COLOURS[position % len(COLOURS)],
                     "dash": DASHES[position // len(COLOURS) % len(DASHES)],
                 },
-                "hovertemplate": f"{unit}:%{{x}}<br>top-1 error %{{y:.1f}} %<extra></extra>",
+                "hovertemplate": f"{unit}:%{{x}}<br>{label} %{{y:.1f}} %<extra></extra>",
             }
         )
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": "severity"}, "dtick": 1, "range": [0.7, 5.3]},
-        "yaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
+        "yaxis": {"title": {"text": f"{label}, %"}, "rangemode": "tozero"},
         "height": 420 + LEGEND_PX * len(traces),
         "showlegend": True,
     }
     clean = [
-        score
-        for score in document["scores"]
-        if score["metric"] == "top1_error" and score["condition"] == "clean"
+        score for score in document["scores"] if score["metric"] == metric and score["condition"] == "clean"
     ]
     if clean:
         value = 100 * clean[0]["value"]
@@ -92,9 +95,28 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
     return {"data": traces, "layout": layout}
 
 
-def heat_map(document: dict[str, Any]) -> dict[str, Any]:
+def heat_map(document: Document) -> dict[str, Any]:
     """Plotly heat map of error by corruption and severity."""
-    table = top1_by_unit(document)
+    return score_heat_map(scores_by_unit(document, ERROR), ERROR_LABEL, "error, %", reverse=True)
+
+
+def score_heat_map(
+    table: dict[str, dict[int, dict[str, Any]]],
+    label: str,
+    bar: str,
+    *,
+    most: float = 100,
+    reverse: bool = False,
+) -> dict[str, Any]:
+    """Plotly heat map of scores by corruption and severity, in per cent.
+
+    Args:
+        table: scores by corruption and severity.
+        label: the name of the score.
+        bar: the title of the colour bar.
+        most: the score at the end of the colour scale.
+        reverse: whether high scores are dark.
+    """
     units = list(reversed(table))
     levels = sorted({level for row in table.values() for level in row})
     values = [[_percent(table[unit].get(level)) for level in levels] for unit in units]
@@ -108,11 +130,11 @@ def heat_map(document: dict[str, Any]) -> dict[str, Any]:
                 "text": [["" if value is None else f"{value:.1f}" for value in row] for row in values],
                 "texttemplate": "%{text}",
                 "zmin": 0,
-                "zmax": 100,
+                "zmax": most,
                 "colorscale": "YlOrRd",
-                "reversescale": True,
-                "hovertemplate": "%{y}:%{x}<br>top-1 error %{z:.1f} %<extra></extra>",
-                "colorbar": {"title": {"text": "error, %", "side": "right"}, "thickness": 12},
+                "reversescale": reverse,
+                "hovertemplate": f"%{{y}}:%{{x}}<br>{label} %{{z:.1f}} %<extra></extra>",
+                "colorbar": {"title": {"text": bar, "side": "right"}, "thickness": 12},
             }
         ],
         "layout": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from windtunnel.analysis.plausibility import implausible
-from windtunnel.report.sections import Document, ReportInput, Section
+from windtunnel.report.sections import ANY_TASK, Document, ReportInput, Section
 
 
 class Warnings(Section):
@@ -16,6 +16,7 @@ class Warnings(Section):
     help = "Reasons to doubt the numbers: errors near chance, undeclared preprocessing."
     order = 100
     json_order = 10
+    tasks = ANY_TASK
 
     def data(self, inputs: ReportInput) -> dict[str, Any]:
         return {"warnings": implausible(inputs.run)}
