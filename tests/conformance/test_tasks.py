@@ -15,7 +15,7 @@ from windtunnel.core.errors import ImageError, Status, UserError
 from windtunnel.core.metrics import REGISTRY as METRICS
 from windtunnel.core.metrics import metric
 from windtunnel.core.records import DEFAULT_TASK, Recipe
-from windtunnel.core.samples import Sample
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.task import REGISTRY
 from windtunnel.data import open_dataset
 from windtunnel.engine.plan import Plan, make_plan
@@ -37,7 +37,9 @@ def plan() -> Plan:
 
 
 def rows_of(plan: Plan) -> ShardRows:
-    return ShardRows(plan.task, plan.postprocessor, SAMPLES, CONDITIONS, ("clean",))
+    return ShardRows(
+        plan.task, plan.postprocessor, [Surveyed(sample, "") for sample in SAMPLES], CONDITIONS, ("clean",)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,7 +48,7 @@ def test_a_task_has_help_statuses_and_columns_of_its_own(name: str) -> None:
     assert task.name == name and task.help.endswith(".")
     assert "ok" in task.predicted and set(task.predicted) <= set(get_args(Status))
     shared = {field.name for field in (*KEYS, *STATUS, *PIXELS)}
-    own = [field.name for field in (*task.columns, task.outputs)]
+    own = [field.name for field in (*task.columns, task.outputs) if field is not None]
     assert len(set(own)) == len(own) and not shared & set(own)
 
 
