@@ -146,7 +146,7 @@ def make_plan(
     readable = _readable(dataset, surveyed)
     sources = precomputed.sources(surveyed) if precomputed else {}
     notes += [*training_notes(model), *refuse_fitted_images(model, dataset, surveyed, sources, progress)]
-    grouping, video_notes = _grouping(options.group or "", frames, readable)
+    grouping, video_notes = _grouping(options.group or "", bool(frames) or task.whole_images, readable)
     canvas = _canvas(suite, model, dataset, readable)
     suite, step_notes = _available(suite, model, dataset, canvas, readable)
     conditions, missing = _conditions(suite, dataset, canvas, options.settings, present)
@@ -256,14 +256,12 @@ def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
     return readable
 
 
-def _grouping(
-    group: str, frames: Sequence[FrameRow], readable: Sequence[Surveyed]
-) -> tuple[dict[str, Any], list[str]]:
+def _grouping(group: str, by_video: bool, readable: Sequence[Surveyed]) -> tuple[dict[str, Any], list[str]]:
     """The column that confidence intervals are clustered by, as `ScoringInfo` stores it, and notes.
 
-    Frames are clustered by video unless the user gives a column.
+    Frames, and images with boxes, are clustered by video unless the user gives a column.
     """
-    if group or not frames:
+    if group or not by_video:
         return {"group": group} if group else {}, []
     videos = group_sizes([image.sample for image in readable], VIDEO)
     if 1 < len(videos) < videos.total():

@@ -44,7 +44,8 @@ class DetectionConditions(Section):
                     f"All scores in %, higher is better, at most {MOST_DETECTIONS} detections per image. "
                     "AP is the mean over IoU thresholds 0.50, 0.55 ... 0.95; AP50 and AP75 are at one "
                     f"threshold; localisation AP ignores categories. 95 % intervals are by "
-                    f"{WEIGHTED_REPLICATES} bootstrap replicates over {resampled}."
+                    f"{WEIGHTED_REPLICATES} bootstrap replicates over {resampled}. "
+                    "AP of few images is biased upwards: compare it only over the same images."
                 ),
             }
         }
