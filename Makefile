@@ -2,6 +2,9 @@
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff, mypy and the layer contract alone
 # make docs   build the documentation site into build/docs, warnings are errors
+# make package [EXTRAS=serve,video]  build wheel and source distribution, check both, try the wheel without network
+# make image [EXTRAS=...]  build a Docker image from the wheels of `make package`
+# make lowest   test with the lowest versions of dependencies that pyproject.toml allows
 # make bench [MODEL=FILE.onnx]  time corruptions against imagecorruptions, its fork and albumentations, sequences, and a run against
 #             bare inference
 
@@ -15,7 +18,14 @@ BENCH_FORK := .venv-bench-fork
 BENCH_CANDIDATES := .venv-bench-candidates
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint docs bench clean
+LOWEST := .venv-lowest
+# Quick tests that use every dependency and need neither torch nor the pinned versions of golden digests.
+LOWEST_TESTS := tests/unit/test_data.py tests/unit/test_suites.py tests/unit/test_numerics.py \
+	tests/unit/test_records.py tests/unit/test_review_databases.py \
+	tests/unit/test_videos.py tests/e2e/test_choosing.py tests/e2e/test_review.py tests/e2e/test_run_facade.py \
+	tests/e2e/test_runs.py tests/e2e/test_scores.py tests/reference/test_agreement.py
+
+.PHONY: demo test lint docs package image lowest bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/windtunnel demo
@@ -32,6 +42,20 @@ lint: $(VENV)/.test
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --fresh-env --quiet docs build/docs
 	@echo build/docs/index.html
+
+package: $(VENV)/.test
+	$(BIN)/python tools/check_package.py --python $(PYTHON) --extras '$(EXTRAS)'
+
+image: package
+	docker build --file Dockerfile --build-arg EXTRAS='$(EXTRAS)' --tag windtunnel build/wheels
+
+lowest:
+	mkdir -p build
+	$(PYTHON) tools/lowest_versions.py > build/lowest.txt
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint build/lowest.txt \
+		--editable '.[video,numerics,pandas,ray,remote,studies,serve]' pytest hypothesis httpx
+	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
 bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(BENCH_CANDIDATES)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
@@ -61,9 +85,11 @@ $(VENV)/.demo: $(INSTALLED_FROM) | $(VENV)/bin/python
 
 # Browser tests open reports in Debian's Chromium; tests of the review start Debian's PostgreSQL.
 # torch first and by its exact version: asked for by another package, it would come with gigabytes of CUDA.
+# timm without its requirements: torchvision has no build for a CPU-only torch.
 $(VENV)/.test: $(INSTALLED_FROM) | $(VENV)/bin/python
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[test,torch]'
+	$(PIP) --editable '.[test,torch,transformers]'
+	$(PIP) --no-deps timm
 	command -v chromium >/dev/null || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium >/dev/null; }
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq postgresql >/dev/null; }
 	@touch $@ $(VENV)/.demo
@@ -94,4 +120,4 @@ $(BENCH_CANDIDATES)/.installed: $(INSTALLED_FROM)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH_FORK) $(BENCH_CANDIDATES) build dist src/*.egg-info
+	rm -rf $(VENV) $(BENCH) $(BENCH_FORK) $(BENCH_CANDIDATES) $(LOWEST) build dist src/*.egg-info

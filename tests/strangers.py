@@ -57,6 +57,7 @@ EXAMPLES = {
     "batch-steps": Example("A training remedy", "shuffle.py", "train/batch_steps", 1),
     "losses": Example("A training remedy", "focal.py", "train/losses", 2),
     "sections": Example("A report section", "class_balance.py", "report/sections"),
+    "destinations": Example("A destination of results", "headline_file.py", "integrations/destinations"),
 }
 
 

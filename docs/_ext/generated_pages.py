@@ -146,6 +146,15 @@ def wrappers_page() -> str:
     return "\n\n".join([lead, *called("wrappers", "##")]) + "\n"
 
 
+def destinations_page() -> str:
+    """Every destination of results with its parameters."""
+    lead = (
+        "# Destinations\n\nWhere `windtunnel log` sends results: `mlflow(experiment=nets)`. "
+        "[Log results](../../howto/log-results.md) describes their use."
+    )
+    return "\n\n".join([lead, *called("destinations", "##")]) + "\n"
+
+
 def remedies_page() -> str:
     """Every image step, batch step and loss with its parameters."""
     parts = [
@@ -216,6 +225,7 @@ def write_pages(app: Sphinx) -> None:
         ),
         "wrappers.md": wrappers_page(),
         "training-remedies.md": remedies_page(),
+        "destinations.md": destinations_page(),
         "layouts.md": forms_page(
             "layouts",
             "Dataset layouts",

@@ -48,7 +48,7 @@ SHOWN_COLUMNS = ("metric", "condition", "value", "low", "high", "n")
 
 
 class Scores(list[Score]):
-    """The scores of a run, in the suite's order; also as an Arrow table or a pandas DataFrame.
+    """The scores of a run, in the suite's order; also as an Arrow table or a DataFrame of pandas or polars.
 
     Attributes:
         warnings: reasons to doubt the scores, as `Run.warnings`.
@@ -64,8 +64,11 @@ class Scores(list[Score]):
 
     def to_pandas(self) -> Any:
         """The scores as a pandas DataFrame with the columns of `to_arrow()`; needs pandas."""
-        load_extra("pandas", "to_pandas()")
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """The scores as a polars DataFrame with the columns of `to_arrow()`; needs polars."""
+        return polars_frame(self.to_arrow())
 
     def __repr__(self) -> str:
         rows = [SHOWN_COLUMNS, *self._shown_rows()]
@@ -74,7 +77,7 @@ class Scores(list[Score]):
         return "\n".join([*(f"WARNING  {warning}" for warning in self.warnings), *table])
 
     def _repr_html_(self) -> str:
-        return _warnings_html(self.warnings) + html_table(SHOWN_COLUMNS, self._shown_rows())
+        return warnings_html(self.warnings) + html_table(SHOWN_COLUMNS, self._shown_rows())
 
     def _shown_rows(self) -> list[tuple[str, ...]]:
         return [
@@ -146,6 +149,14 @@ class Run:
         """Every prediction as an Arrow table, sorted by image and condition."""
         return self.scoring.predictions(columns)
 
+    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
+        """Every prediction as a pandas DataFrame; needs pandas."""
+        return pandas_frame(self.predictions(columns))
+
+    def to_polars(self, columns: Sequence[str] | None = None) -> Any:
+        """Every prediction as a polars DataFrame; needs polars."""
+        return polars_frame(self.predictions(columns))
+
     def scores(
         self,
         metrics: Sequence[str] | None = None,
@@ -216,10 +227,21 @@ class Run:
             ("images", self.recipe.data.count),
             ("folder", str(self.path)),
         ]
-        return _warnings_html(self._shown_warnings()) + html_table((), rows)
+        return warnings_html(self._shown_warnings()) + html_table((), rows)
 
 
-def _warnings_html(texts: Iterable[str]) -> str:
+def pandas_frame(table: pa.Table) -> Any:
+    """An Arrow table as a pandas DataFrame."""
+    load_extra("pandas", "to_pandas()")
+    return table.to_pandas()
+
+
+def polars_frame(table: pa.Table) -> Any:
+    """An Arrow table as a polars DataFrame."""
+    return load_extra("polars", "to_polars()").from_arrow(table)
+
+
+def warnings_html(texts: Iterable[str]) -> str:
     return "".join(f"<p><strong>WARNING</strong> {escape(text)}</p>" for text in texts)
 
 

@@ -233,3 +233,27 @@ def test_thin_large_and_even_images(name: str, shape: tuple[int, int], level: in
     if min(shape) < REGISTRY.get(name).min_side_px:
         pytest.skip("the unit needs larger images")
     assert windtunnel.corrupt(image, name, severity(name, 5), seed=1).shape == image.shape
+
+
+# Drawings in strokes, whose lines begin to the left of what they show.
+DRAWINGS = ("vertical_lines",)
+
+
+@pytest.mark.parametrize("name", [name for name in UNITS if name not in DRAWINGS])
+def test_a_unit_that_moves_objects_far_declares_it(name: str) -> None:
+    """The change that a patch in the image makes in the corrupted image is where the patch is."""
+    without = golden_image(160)
+    patched = without.copy()
+    patched[36:56, 96:116] = 255 - without[36:56, 96:116] // 4
+    distances = []
+    for seed in range(3):
+        before, after = (
+            windtunnel.corrupt(image, name, severity(name, 3), seed=seed).mean(axis=2)
+            for image in (without, patched)
+        )
+        change = np.abs(after - before)
+        if change.max() >= 8:  # otherwise the patch is hidden
+            centre = np.argwhere(change >= change.max() / 2).mean(axis=0)
+            distances.append(float(np.hypot(*(centre - (45.5, 105.5)))))
+    if distances and np.median(distances) > 12:
+        assert REGISTRY.get(name).motion

@@ -204,7 +204,13 @@ def test_the_libraries_of_extras_are_those_of_the_package() -> None:
     declared = {one for name, needed in extras.items() if name not in ("test", "docs") for one in needed}
     assert declared == set(REQUIREMENTS.values())
     # Libraries whose import has another name.
-    distributions = {"sklearn": "scikit-learn", "psycopg_binary": "psycopg-binary"}
+    distributions = {
+        "ai_edge_litert": "ai-edge-litert",
+        "sklearn": "scikit-learn",
+        "psycopg_binary": "psycopg-binary",
+        "mlflow": "mlflow-skinny",
+        "yaml": "pyyaml",
+    }
     assert all(
         needed.startswith(f"{distributions.get(library, library)}>=")
         for library, needed in REQUIREMENTS.items()

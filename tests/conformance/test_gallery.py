@@ -69,7 +69,7 @@ def test_every_unit_has_one_small_strip() -> None:
     assert sorted(sizes) == sorted(map(strip_name, every)), STALE
     for unit in every:
         assert sizes[strip_name(unit)] <= strip_bytes(unit), unit.name
-    assert sum(sizes.values()) <= 2_600_000
+    assert sum(sizes.values()) <= 3_200_000
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -90,6 +90,9 @@ def test_every_unit_stands_under_one_heading_and_the_suites_decide_which() -> No
         "Weather",
         "Digital",
         "Extra, for validation",
+        "ImageNet-C-bar",
+        "CIFAR-10-C-bar",
+        "LAION-C",
         "Syn2Nat candidates",
     ]
     assert sorted(name for names in groups.values() for name in names) == UNITS

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import pickle
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -18,7 +22,7 @@ import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
 from windtunnel.core.errors import UserError
-from windtunnel.data import Dataset, LiveDataset, content_hash
+from windtunnel.data import Dataset, LiveDataset, content_hash, path_and_part
 from windtunnel.data.layouts import REGISTRY, by_priority, open_precomputed
 from windtunnel.suites.inclusion import include
 
@@ -80,7 +84,76 @@ def perturbation_arrays(root: Path) -> Path:
     return root
 
 
-EXAMPLES: dict[str, Callable[[Path], Path]] = {
+def coco(root: Path) -> Path:
+    put(root, "images/a.png", "images/b.png")
+    content = {
+        "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}],
+        "categories": [{"id": 3, "name": "cat"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 3, "bbox": [1, 2, 10, 20]}],
+    }
+    (root / "set.json").write_text(json.dumps(content))
+    return root / "set.json"
+
+
+def voc(root: Path) -> Path:
+    put(root / "set", "JPEGImages/a.png")
+    (root / "set" / "Annotations").mkdir()
+    box = "<bndbox><xmin>2</xmin><ymin>3</ymin><xmax>11</xmax><ymax>22</ymax></bndbox>"
+    content = f"<annotation><object><name>cat</name>{box}</object></annotation>"
+    (root / "set" / "Annotations" / "a.xml").write_text(content)
+    return root / "set"
+
+
+def yolo(root: Path) -> Path:
+    put(root / "set", "images/val/a.png", "images/val/b.png")
+    (root / "set" / "labels" / "val").mkdir(parents=True)
+    (root / "set" / "labels" / "val" / "a.txt").write_text("0 0.5 0.5 0.25 0.5\n")
+    (root / "set" / "data.yaml").write_text("names: [cat]\n")
+    return root / "set"
+
+
+def shard(root: Path) -> Path:
+    with tarfile.open(root / "set.tar", "w") as tar:
+        for name, content in (("a.png", png()), ("a.cls", b"cat")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return root / "set.tar"
+
+
+def parquet(root: Path) -> Path:
+    rows = [{"bytes": png(row), "path": f"{row}.png"} for row in range(4)]
+    pq.write_table(pa.table({"image": rows, "label": ["cat", "dog", "cat", "dog"]}), root / "set.parquet")
+    return root / "set.parquet"
+
+
+def cifar_batches(root: Path) -> Path:
+    batch = {b"data": PIXELS.transpose(0, 3, 1, 2).reshape(4, -1).copy(), b"labels": [0, 1, 2, 3]}
+    (root / "test_batch").write_bytes(pickle.dumps(batch, 4))
+    (root / "batches.meta").write_bytes(b"")
+    return root
+
+
+def idx(root: Path) -> Path:
+    images = bytes((0, 0, 8, 3)) + np.array(PIXELS.shape[:3], ">u4").tobytes() + PIXELS[..., 0].tobytes()
+    (root / "t10k-images-idx3-ubyte").write_bytes(images)
+    labels = bytes((0, 0, 8, 1)) + np.array([4], ">u4").tobytes() + bytes(range(4))
+    (root / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
+    return root
+
+
+def split_folders(root: Path) -> str:
+    return f"{put(root / 'set', 'train/cat/a.png', 'val/dog/b.png', 'val/cat/c.png')}#val"
+
+
+def corruption_shards(root: Path) -> Path:
+    windtunnel.make_set(
+        "imagenet-c", class_folders(root), root / "made", only="contrast", layout="webdataset", workers=1
+    )
+    return root / "made"
+
+
+EXAMPLES: dict[str, Callable[[Path], Path | str]] = {
     "class-folders": class_folders,
     "archive": archive,
     "table": table,
@@ -89,6 +162,15 @@ EXAMPLES: dict[str, Callable[[Path], Path]] = {
     "corruption-arrays": corruption_arrays,
     "perturbation-folders": perturbation_folders,
     "perturbation-arrays": perturbation_arrays,
+    "coco": coco,
+    "voc": voc,
+    "yolo": yolo,
+    "webdataset": shard,
+    "huggingface": parquet,
+    "cifar-batches": cifar_batches,
+    "idx": idx,
+    "split-folders": split_folders,
+    "corruption-shards": corruption_shards,
     "demo": lambda _: Path("demo"),
 }
 
@@ -103,13 +185,14 @@ def test_a_layout_declares_its_facts(name: str) -> None:
 
 @pytest.mark.parametrize("name", REGISTRY.shipped())
 def test_a_layout_opens_what_it_recognises_and_is_the_first_to(name: str, tmp_path: Path) -> None:
-    path = EXAMPLES[name](tmp_path)
+    given = EXAMPLES[name](tmp_path)
+    path, part = path_and_part(given)
     layout = REGISTRY.get(name)
     if not layout.word:
         assert next(one.name for one in by_priority() if one.recognises(path)) == name
         assert (open_precomputed(path) is not None) == layout.corrupted
-    dataset = windtunnel.open_dataset(path)
-    direct = layout.open(path, "")
+    dataset = windtunnel.open_dataset(given)
+    direct = layout.open(path, part)
     assert type(dataset) is type(direct)
     assert dataset.samples() == direct.samples()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,18 @@ import numpy as np
 import pytest
 
 import windtunnel
+from tests.inference_server import Settings, free_port, serving
+from tests.onnx_models import write_colour_model
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
+from tests.torch_models import (
+    small_network,
+    write_classifier,
+    write_clip,
+    write_exported,
+    write_timm,
+    write_torchscript,
+)
 from windtunnel.core.errors import UserError
 from windtunnel.models import LiveModel, Model, load_model, probe_images
 from windtunnel.models.kinds import REGISTRY, kind_of
@@ -44,7 +56,58 @@ def demo_file(_root: Path) -> Path:
     return demo_model_path()
 
 
+def torchscript(root: Path) -> str:
+    return str(write_torchscript(root / "net.ts", small_network(root), frozen=True))
+
+
+def torch_export(root: Path) -> str:
+    return str(write_exported(root / "net.pt2", small_network(root)))
+
+
+def tflite_file(root: Path) -> Path:
+    from tests.tflite_models import write_colour_tflite
+
+    return write_colour_tflite(root / "colours.tflite")
+
+
+def openvino_file(root: Path) -> Path:
+    openvino = pytest.importorskip("openvino")
+    openvino.save_model(openvino.Core().read_model(write_colour_model(root / "c.onnx")), root / "c.xml")
+    return root / "c.xml"
+
+
+def keras_file(root: Path) -> Path:
+    pytest.importorskip("torch")
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    keras = pytest.importorskip("keras")
+    layers = [keras.Input((32, 32, 3)), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10)]
+    keras.Sequential(layers).save(root / "colours.keras")
+    return root / "colours.keras"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a model that a server has."""
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder, Settings(str(write_colour_model(folder / "colours.onnx")), free_port())) as server:
+        yield server.url
+
+
+@pytest.fixture
+def source(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
+    """A model of the kind `name`."""
+    return request.getfixturevalue("served") if name == "kserve" else EXAMPLES[name](tmp_path)
+
+
 EXAMPLES = {
+    "hf": lambda root: f"hf:{write_classifier(root / 'hf')}",
+    "timm": lambda root: f"timm:{write_timm(root / 'timm')}",
+    "clip": lambda root: f"clip:{write_clip(root / 'clip')}",
+    "torchscript": torchscript,
+    "torch-export": torch_export,
+    "tflite": tflite_file,
+    "openvino": openvino_file,
+    "keras": keras_file,
     "wrapped": lambda _: "clahe|demo",
     "demo": lambda _: "demo",
     "onnx": demo_file,
@@ -52,6 +115,8 @@ EXAMPLES = {
     "torch": torch_module,
     "callable": callable_,
 }
+# Kinds that run on torch.
+TORCH = ("torch", "hf", "timm", "clip", "torchscript", "torch-export")
 # What a recipe calls a model that the kind loads, where it is not the kind's own name.
 LOADED_AS = {"wrapped": "onnx", "demo": "onnx", "factory": "callable"}
 
@@ -64,8 +129,7 @@ def test_a_kind_declares_its_facts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REGISTRY.shipped())
-def test_a_kind_loads_what_it_recognises_and_is_the_first_to(name: str, tmp_path: Path) -> None:
-    source = EXAMPLES[name](tmp_path)
+def test_a_kind_loads_what_it_recognises_and_is_the_first_to(name: str, source: Any) -> None:
     kind = kind_of(source)
     assert kind is REGISTRY.get(name)
     model = load_model(source)
@@ -77,14 +141,14 @@ def test_a_kind_loads_what_it_recognises_and_is_the_first_to(name: str, tmp_path
 
 
 @pytest.mark.parametrize("name", REGISTRY.shipped())
-def test_a_model_does_what_every_model_does(name: str, tmp_path: Path) -> None:
-    model = load_model(EXAMPLES[name](tmp_path))
+def test_a_model_does_what_every_model_does(name: str, source: Any) -> None:
+    model = load_model(source)
     images = probe_images(model.preprocess, 3)
     scores = model.predict(images)
     assert scores.shape == (3, model.class_count) and scores.dtype == np.float32
     other = model.redeclared(model.preprocess)
     assert other is not model and np.array_equal(other.predict(images), scores)
-    assert (model.gradient_source is not None) == (model.kind == "torch")
+    assert (model.gradient_source is not None) == (model.kind in TORCH)
     if model.kind != "onnx":
         with pytest.raises(UserError, match=f"needs an ONNX file; this model is a {model.kind}"):
             model.variant("int8")
@@ -110,10 +174,10 @@ def test_what_no_kind_recognises_is_refused(tmp_path: Path) -> None:
     for source, said in (
         (
             str(tmp_path / "notes.txt"),
-            r"is not a model; give one of: WRAPPER\|MODEL, such as clahe\|model.onnx; the word demo; "
-            "FILE.onnx; module:factory or FILE.py:factory",
+            r"is not a model; give one of: WRAPPER\|MODEL, such as clahe\|model.onnx; the word demo; .*"
+            "FILE.onnx; .*module:factory or FILE.py:factory",
         ),
-        ("nowhere.bin", "No such model: nowhere.bin. Give one of: .*the word demo; FILE.onnx"),
+        ("nowhere.bin", "No such model: nowhere.bin. Give one of: .*the word demo; .*FILE.onnx"),
         (3, "The model is an object of type int; give a callable"),
     ):
         with pytest.raises(UserError, match=said):
@@ -149,7 +213,7 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
     without = command(tmp_path, *given, "--out", "other")
     assert without.returncode == 2
     assert "weights.npz is not a model; give one of: " in without.stderr
-    assert "the word demo; FILE.onnx" in without.stderr
+    assert "the word demo; " in without.stderr and "; FILE.onnx; " in without.stderr
 
 
 def test_weights_and_the_kinds_own_file_are_in_the_fingerprint(tmp_path: Path, own_kinds: None) -> None:
@@ -208,7 +272,7 @@ def test_messages_name_the_forms_of_every_kind(own_kinds: None, tmp_path: Path) 
     with pytest.raises(UserError) as error:
         load_model("nowhere.bin")
     written = [kind.form for kind in REGISTRY.all() if not kind.live]
-    assert len(written) == 5 and all(form in str(error.value) for form in written)
+    assert len(written) >= 14 and all(form in str(error.value) for form in written)
     assert "windtunnel list model-kinds" in str(error.value)
 
 

@@ -122,6 +122,9 @@ USES = {
     "sections": Use(
         "class-balance", "run demo demo --suite smoke --subset 20", "top1_error", "<h2>Class balance</h2>",
     ),
+    "destinations": Use(
+        "headline-file", "run demo demo --suite smoke --subset 20", "top1_error", "smoke",
+    ),
 }  # fmt: skip
 
 

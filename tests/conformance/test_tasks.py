@@ -27,7 +27,7 @@ from windtunnel.suites.suite_files import load_suite
 
 NAMES = REGISTRY.names()
 CONDITIONS = (Condition("clean"), Condition("sequence", "seq/tilt", frames=2))
-SAMPLES = (Sample("a", (3,)), Sample("b", ()))
+IMAGES = (Surveyed(Sample("a", (3,))), Surveyed(Sample("b", ())))
 VIEWS = 3
 
 
@@ -37,9 +37,7 @@ def plan() -> Plan:
 
 
 def rows_of(plan: Plan) -> ShardRows:
-    return ShardRows(
-        plan.task, plan.postprocessor, [Surveyed(sample, "") for sample in SAMPLES], CONDITIONS, ("clean",)
-    )
+    return ShardRows(plan.task, plan.postprocessor, IMAGES, CONDITIONS, ("clean",))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,7 +46,8 @@ def test_a_task_has_help_statuses_and_columns_of_its_own(name: str) -> None:
     assert task.name == name and task.help.endswith(".")
     assert "ok" in task.predicted and set(task.predicted) <= set(get_args(Status))
     shared = {field.name for field in (*KEYS, *STATUS, *PIXELS)}
-    own = [field.name for field in (*task.columns, task.outputs) if field is not None]
+    outputs = [] if task.outputs is None else [task.outputs]
+    own = [field.name for field in (*task.columns, *outputs)]
     assert len(set(own)) == len(own) and not shared & set(own)
 
 

@@ -267,7 +267,7 @@ def test_without_a_file_the_suite_is_printed(table: Path, windtunnel_command: Co
         (("categories", "{folder}"), "has no accuracies.csv"),
         (("categories", "{unfinished}"), "is an overlap study that is not finished; repeat the command"),
         (("report", "{unfinished}"), "is an overlap study that is not finished; repeat the command"),
-        (("report", "{folder}"), "windtunnel report takes the folder of an overlap study too."),
+        (("report", "{folder}"), "windtunnel report takes the folder of an overlap study, a training or"),
         (("categories", "{other}"), "lacks the columns candidate, other, overlap, low, high; give"),
         (("categories", "{table}", "--threshold", "2"), "--threshold is 2; give a correlation"),
         (("categories", "{table}", "--seed", "-1"), "--seed is -1; give a whole number from 0"),

@@ -250,6 +250,8 @@ def test_compare_prints_a_table_json_and_csv(invoke: object, runs: Path) -> None
         "broken",
     ):
         assert part in text.output
+    same = invoke("compare", "good", "seeded").output  # type: ignore[operator]
+    assert "digits (good)" in same and "digits (seeded)" in same
     flips = list(csv.DictReader((runs / "flips.csv").open()))
     assert list(flips[0]) == ["run", "image", "broken", "repaired"]
     document = json.loads(invoke("compare", "good", "bad", "--json").output)  # type: ignore[operator]

@@ -19,8 +19,11 @@ from scipy import stats
 
 import windtunnel
 from tests.forked_commands import forked_command
+from windtunnel import api
 from windtunnel.core.registry import import_file
+from windtunnel.options import ExperimentOptions
 from windtunnel.studies.model_predictions import read_predictions
+from windtunnel.suites.suite_files import load_suite
 
 NETWORK = """
 import torch
@@ -173,14 +176,20 @@ def test_differences_have_the_interval_of_an_independent_calculation(finished: P
     # Between two seeds, the residual of an image is half the difference from the mean difference.
     halves = (change[0] - change[1] - (a - b)) / 2
     shared = 2 * (halves**2).sum() / 59 / (2 * 60)
-    variance = max(of_seeds + of_images - shared, of_seeds, of_images)
-    freedom = variance**2 / (of_seeds**2 / 1 + of_images**2 / 59)
-    reach = stats.t.ppf(0.975, freedom) * np.sqrt(variance)
+
+    def reach_at(level: float) -> float:
+        of_one, of_many = (stats.t.isf(level / 2, freedom) ** 2 for freedom in (1, 59))
+        alone = of_many * of_images
+        return float(np.sqrt(max(of_one * of_seeds + of_many * max(0, of_images - shared), alone)))
+
+    reach = reach_at(0.05)
     found = scores(finished, "noise")["blur"]["difference"]
     assert found["value"] == pytest.approx(change.mean())
     assert (found["low"], found["high"]) == pytest.approx((change.mean() - reach, change.mean() + reach))
-    expected = 1.0 if change.mean() == 0 else 2 * stats.t.sf(abs(change.mean()) / np.sqrt(variance), freedom)
-    assert found["p"] == pytest.approx(expected)
+    # The interval at the level p ends at 0.
+    assert (
+        found["p"] == 1.0 if change.mean() == 0 else reach_at(found["p"]) == pytest.approx(abs(change.mean()))
+    )
 
 
 def test_verdicts_are_corrected_for_all_comparisons(finished: Path) -> None:
@@ -240,9 +249,13 @@ def test_a_finished_experiment_keeps_its_times_and_takes_more_seeds(finished: Pa
     again = folder / "again"
     shutil.copytree(finished, again)
     costs = (again / "costs.json").read_bytes()
+    (again / "results.json").write_text("{")
+    refused = forked_command("report", "again", cwd=folder)
+    assert refused.returncode == 2 and "repeat the command" in refused.stderr
     done = forked_command("experiment", "experiment.toml", "--out", "again", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (again / "costs.json").read_bytes() == costs
+    assert (again / "results.json").read_bytes() == (finished / "results.json").read_bytes()
     spent = json.loads(done.stdout)["costs"]["variants"]
     assert spent["flipped"]["passes"] == 2 and spent["standard"]["latency_ratio"] == 1.0
     assert spent["noise"]["train_seconds"] > 0 and "train_seconds" not in spent["flipped"]
@@ -283,10 +296,11 @@ def test_a_grid_is_chosen_on_another_suite_and_drawn(folder: Path) -> None:
 [variants.adversarial]
 loss = "adversarial(epsilon={epsilon}, steps=1)"
 settings = { batch = 25, epochs = 2 }
-grid = { epsilon = [0.01, 0.1] }
+ema = 0.5
+grid = { epsilon = [0.01, "26/255"] }
 
 [variants.sharp]
-from = "adversarial(epsilon=0.1)"
+from = "adversarial(epsilon=26/255)"
 wrappers = ["clahe(clip={clip})"]
 grid = { clip = [2, 4] }
 """
@@ -295,22 +309,40 @@ grid = { clip = [2, 4] }
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     names = [one["facts"]["name"] for one in content["variants"]]
-    assert names == ["standard", "adversarial(epsilon=0.01)", "adversarial(epsilon=0.1)", "sharp(clip=2)",
+    assert names == ["standard", "adversarial(epsilon=0.01)", "adversarial(epsilon=26/255)", "sharp(clip=2)",
                      "sharp(clip=4)"]  # fmt: skip
-    assert content["variants"][1]["facts"]["parameters"] == {"epsilon": 0.01}
+    facts = content["variants"][1]["facts"]
+    assert facts["parameters"] == {"epsilon": 0.01}
+    assert facts["remedies"][:2] == ["epochs=2", "batch=25"] and facts["remedies"][-1] == "ema=0.5"
+    assert len(facts["remedies"]) == 4
     assert {one.get("pairing") for one in content["variants"][1:]} == {"unpaired"}
     choice = content["choice"]
     assert choice["suite"] == "imagenet-c-extra-part@1"
     assert choice["errors"][choice["best"]] == min(choice["errors"].values())
+    # No reported score contains an image that the variant is chosen on.
+    planned = api.prepare_experiment(folder / "grid.toml", folder / "grid", ExperimentOptions())
+    chosen_on = planned.experiment.chosen_on
+    assert (content["images"], choice["images"]) == ((~chosen_on).sum(), chosen_on.sum()) == (45, 15)
+    stored = read_predictions(folder / "grid" / "predictions" / "standard-seed0.json")
+    assert stored is not None
+    clean = content["variants"][0]["scores"][0]
+    assert clean["error"] == pytest.approx(1 - stored.unpacked("clean")[~chosen_on].mean())
+    extra = [name for name in stored.correct if name.split(":")[0] in load_suite(
+        "imagenet-c-extra").corruptions]  # fmt: skip
+    accuracies = [stored.unpacked(name)[chosen_on].mean() for name in extra]
+    assert choice["errors"]["standard"] == pytest.approx(1 - np.mean(accuracies))
+    # Another training of one of them could be the best.
+    assert set(choice["near"]) == set(names) - {choice["best"]}
     assert {score["suite"] for score in content["variants"][0]["scores"]} == {"", "smoke-part@1"}
     # One seed says nothing about other trainings.
     assert content.get("comparisons", 0) == 0
     assert any(note.startswith("One seed") for note in content["notes"])
-    longer = "adversarial(epsilon=0.1) uses each training image 2 times, and standard 1 times"
+    longer = "adversarial(epsilon=26/255) uses each training image 2 times, and standard 1 times"
     assert any(note.startswith(longer) for note in content["notes"])
     page = forked_command("report", "grid", cwd=folder)
     assert page.returncode == 0, page.stderr
-    assert "adversarial by parameter" in (folder / "grid" / "report.html").read_text()
+    html = (folder / "grid" / "report.html").read_text()
+    assert "adversarial by parameter" in html and "ean accuracy under smoke-part@1" in html
 
 
 def test_training_continues_from_given_weights_on_several_sets(folder: Path) -> None:
@@ -375,11 +407,15 @@ loss = "cross_entropy(smoothing=0.1)"
         ('suites = ["smoke"]', 'suites = ["imagenet-p"]', "suites of corruptions"),
         ('suites = ["smoke"]', 'suites = ["systematic"]', "suites of corruptions"),
         ("severities = [3]", "severities = [9]", "severities is [9]"),
+        ("severities = [3]", "severities = []", "severities is []"),
+        ("seeds = 2", "subset = 0", "subset is 0"),
         ("seeds = 2", 'select_on = "imagenet-c"', "which is a test suite"),
+        ("seeds = 2", 'select_on = "imagenet-c-extra"\nsubset = 7', "select_on needs 8 or more"),
         ("seeds = 2", 'select_on = "own-extra.toml"', "shares gaussian_noise with the reported suite"),
         ('baseline = "standard"', 'baseline = "standart"', "Did you mean standard?"),
         ('network = "tiny.py:tiny"', 'network = "smal"', "Did you mean small?"),
         ('network = "tiny.py:tiny"', 'network = "tiny.py:tiny"\nweights = "plain.toml"', "are no weights of"),
+        ('network = "tiny.py:tiny"', 'network = "tiny.py:tiny"\nweights = "no.pt"', "There is no file"),
         ('preprocess = "plain.toml"', 'preprocess = "cifr"', "Did you mean cifar?"),
         ("digits.npz#test", "digits.npz#train", "100 of 100 test images"),
         ("digits.npz#test", "missing.npz", "missing.npz"),
@@ -389,6 +425,7 @@ loss = "cross_entropy(smoothing=0.1)"
         ("gaussian_noise(sigma=0.3)", "gaussian_noise(sigma={s})", "which the grid does not have"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "advers"', "Unknown loss 'advers'"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "adversarial(epsilon=-1)"', "epsilon is '-1'"),
+        ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "adversarial(epsilon=8)"', "is epsilon=8/255"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'loss = "jensen_shannon"', "no random step"),
         ('images = ["gaussian_noise(sigma=0.3)"]', 'batch = "moex(layer=none)"', "Variant noise: "),
         (
@@ -444,5 +481,5 @@ def test_python_gives_the_same_results(finished: Path, folder: Path, monkeypatch
     found = windtunnel.experiment(
         "experiment.toml", "done", progress=lambda done, total, failed=0: counted.append(done)
     )
-    assert json.loads(json.dumps({"schema": 1, **found.to_json()})) == results(finished)
+    assert json.loads(json.dumps({"schema": 2, **found.to_json()})) == results(finished)
     assert sum(counted) == 14

@@ -399,7 +399,7 @@ def test_images_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("imagenet-d", "{data}", "out"), "Unknown suite 'imagenet-d'"),
+        (("imagenet-x", "{data}", "out"), "Unknown suite 'imagenet-x'"),
         (("imagenet-c-native", "{data}", "out"), "a set on disk has no model"),
         (("as-stored", "{data}", "out"), "has no corruptions"),
         (("imagenet-c", "nowhere", "out"), "No such data"),

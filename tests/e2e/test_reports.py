@@ -181,7 +181,9 @@ def test_several_runs_make_one_page_and_leave_the_runs_alone(demo: Path, tmp_pat
     assert {name: as_json[name] for name in compared} == compared
     assert [one["natural"] for one in as_json["shifts"]] == [False, False]
     assert call("report", demo, other, "--csv").output == call("compare", demo, other, "--csv").output
-    assert call("report", demo, other, "--markdown").output.startswith("# digits (1) against digits (2)")
+    assert call("report", demo, other, "--markdown").output.startswith(
+        f"# digits ({demo.name}) against digits (other)"
+    )
 
 
 @pytest.mark.parametrize(

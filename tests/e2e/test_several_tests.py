@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import statistics
 from pathlib import Path
 
@@ -299,6 +300,32 @@ def test_tags_and_public_models_on_the_page(
             assert above["low"] < above["value"] < above["high"]
     assert any(one["above"] for one in public["points"])
     assert any("use 2 different combinations of image size" in note for note in public["notes"])
+
+
+def test_a_run_is_placed_among_zero_shot_models_with_a_line_of_their_own(
+    runs: dict[str, Path], tables: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    both = shutil.copytree(tables, tmp_path / "both")
+    # Their logits are 0.5 below the clean ones; the third model has no result on ImageNet-V2.
+    rows = ["name,pretrained,ImageNet 1k,ImageNet v2,Flickr"]
+    for number, clean in enumerate((0.3, 0.5, 0.6, 0.8)):
+        shifted = 1 / (1 + np.exp(0.5 - np.log(clean / (1 - clean))))
+        rows.append(f"ViT-{number},laion,{clean},{'' if number == 2 else shifted},0.5")
+    (both / "openclip_results.csv").write_text("\n".join(rows) + "\n")
+    done = windtunnel_command("report", runs["dull-v2"], "--public", both, "--json")
+    assert done.returncode == 0, done.stderr
+    trained, zero_shot = json.loads(done.stdout)["public"]
+    assert (trained["models"], zero_shot["models"], zero_shot["missing"]) == (12, 3, 1)
+    assert zero_shot["title"] == "ImageNet-V2 (open_clip, zero-shot)"
+    assert zero_shot["fit"]["intercept"] == pytest.approx(-0.5, abs=1e-6)
+    assert any("not trained on ImageNet's labels" in note for note in zero_shot["notes"])
+    (point,) = zero_shot["points"]
+    below = sum(
+        1 / (1 + np.exp(0.5 - np.log(clean / (1 - clean)))) < point["shifted"]["value"]
+        for clean in (0.3, 0.5, 0.8)
+    )
+    assert point["better_than"] == below
+    assert zero_shot["rows"][0][-1] == f"{below} of 3"
 
 
 def test_one_run_among_public_models(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -122,6 +123,20 @@ def test_images_of_the_same_names_get_a_note(halves: Path, fitted: Path, tmp_pat
     assert "has 20 images with the names of images that" in note
     notes = planned(fitted, halves / "scored").info.notes
     assert not [note for note in notes if "fitted on" in note]
+
+
+def test_rows_of_arrays_are_no_names(halves: Path, tmp_path: Path) -> None:
+    for half in ("fitted", "scored"):
+        files = sorted((halves / half).rglob("*.png"))[::3]
+        labels = [int(file.parent.name) for file in files]
+        np.savez(
+            tmp_path / f"{half}.npz", images=[np.asarray(Image.open(file)) for file in files], labels=labels
+        )
+    run = windtunnel.run("demo", tmp_path / "fitted.npz", "smoke", out=tmp_path / "r", only=["fog:1"])
+    windtunnel.write_temperature(windtunnel.fit_temperature(run), tmp_path / "t.json")
+    plan = planned(tmp_path / "t.json", tmp_path / "scored.npz")
+    assert not [note for note in plan.info.notes if "fitted on" in note]
+    assert re.fullmatch(r"digits \+ temperature\(t=\d\.\d{1,4}\)", plan.model.name)
 
 
 def test_a_made_set_is_compared_by_its_sources(halves: Path, fitted: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -22,6 +23,7 @@ ONLY = {
     "imagenet-c": ["fog", "contrast", "shot_noise"],
     "imagenet-c-quick": ["fog"],
     "imagenet-p-quick": ["brightness", "tilt"],
+    "laion-c": ["glitched"],
 }
 
 
@@ -42,10 +44,10 @@ def runs(images: Path) -> dict[str, windtunnel.Run]:
     }
 
 
-def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
+def declared(run: windtunnel.Run, *trained_on: str) -> windtunnel.Run:
     """The same run of a model that declares what it was trained on."""
     found = windtunnel.load_run(run.path)
-    model = msgspec.structs.replace(found.info.model, trained_on=(trained_on,))
+    model = msgspec.structs.replace(found.info.model, trained_on=trained_on)
     found.scoring.info = msgspec.structs.replace(found.info, model=model)
     return found
 
@@ -61,8 +63,8 @@ def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
         ("imagenet-p-quick", "ImageNet_C (v1)", "under brightness are no evidence of robustness"),
         ("imagenet-c", "fog:3", "under fog are no evidence of robustness"),
         ("imagenet-c", "weather", "under fog are no evidence of robustness"),
-        ("imagenet-c", "Gaussian noise", "shot_noise are not an unseen family for this model"),
-        ("imagenet-c", "imagenet-c-extra", "shot_noise are not an unseen family for this model"),
+        ("imagenet-c", "Gaussian noise", "shot_noise is of this family, which is therefore not unseen"),
+        ("imagenet-c", "imagenet-c-extra", "shot_noise is of this family, which is therefore not unseen"),
     ],
 )
 def test_scored_corruptions_that_were_trained_on_are_flagged(
@@ -78,6 +80,48 @@ def test_scored_corruptions_that_were_trained_on_are_flagged(
 )
 def test_other_training_data_is_not_flagged(trained_on: str, runs: dict[str, windtunnel.Run]) -> None:
     assert not training_notes(declared(runs["imagenet-c-quick"], trained_on).scoring)
+
+
+WEB_SCALE = "most corruptions of ImageNet-C are not out of distribution"
+
+
+@pytest.mark.parametrize(
+    ("trained_on", "is_noted"),
+    [(("laion-2b",), True), (("imagenet-1k", "LAION_400M"), True), (("jft300m",), True), (("WebLI",), True),
+     (("imagenet-1k",), False), (("fog:3",), False), (("our own",), False), ((), False),
+     (("clipart",), False)],
+)  # fmt: skip
+def test_web_scale_training_data_are_noted(
+    trained_on: tuple[str, ...], is_noted: bool, runs: dict[str, windtunnel.Run]
+) -> None:
+    """Data that are not declared give the note only with all corruptions of mCE."""
+    run = declared(runs["imagenet-c"], *trained_on)
+    notes = [note for note in run_notes(run.scoring) if WEB_SCALE in note]
+    assert len(notes) == is_noted
+    assert all("laion-c" in note for note in notes)
+    assert not any(WEB_SCALE in note for note in run_notes(declared(runs["laion-c"], *trained_on).scoring))
+
+
+def test_undeclared_training_data_are_noted_once_with_the_fifteen(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    np.savez(tmp_path / "two.npz", x=np.zeros((2, 32, 32, 3), np.uint8), y=[0, 9])
+    text = demo_model_path().with_name("digits.onnx.toml").read_text()
+    (tmp_path / "model.toml").write_text(re.sub("(?m)^trained_on = .*$", "", text))
+    windtunnel.run(
+        "demo", tmp_path / "two.npz", "imagenet-c", preprocess=tmp_path / "model.toml", out=tmp_path / "run"
+    ).report()
+    written = json.loads((tmp_path / "run" / "scores.json").read_text())
+    shown = {
+        "score": windtunnel_command("score", "run").stdout,
+        "Markdown": (tmp_path / "run" / "report.md").read_text(),
+        "HTML": (tmp_path / "run" / "report.html").read_text(),
+        "JSON": "\n".join(written["notes"]),
+    }
+    for where, output in shown.items():
+        flat = " ".join(output.split())
+        assert flat.count("The training data are not declared (trained_on)") == 1, where
+        assert flat.count(WEB_SCALE) == 1, where
 
 
 def test_the_command_line_says_so(images: Path, tmp_path: Path, windtunnel_command: Command) -> None:

@@ -66,6 +66,8 @@ def test_the_page_of_a_training_draws_its_history(trainings: Path, windtunnel_co
     text = page.read_text()
     assert "divided by 10 after epoch 1, 2" in text and "cross_entropy(smoothing=0)" in text
     assert "Sequential" in text and "continues it" not in text
+    for setting in ("0.08 to 1 of the image", "half of the images", "one set"):
+        assert setting in text
 
 
 def test_it_does_not_need_torch(trainings: Path) -> None:
@@ -87,6 +89,7 @@ def test_several_trainings_are_drawn_together(trainings: Path, windtunnel_comman
     assert [line["name"] for line in figures(page)["loss"]["data"]] == ["plain", "stable"]
     text = page.read_text()
     assert "different losses, whose values cannot be compared" in text
+    assert "The trainings differ in image steps: their losses and training accuracies are of" in text
     assert "stability(weight=1, sigma=0.1)" in text and "<td" in text and "cutout" in text
     assert not (trainings / "plain" / "report.html").exists()
 

@@ -23,8 +23,8 @@ MAX_LEVELS, MEAN_LEVELS = 1, 0.05
 # Expected counts below this mean a level that cannot occur.
 IMPOSSIBLE = 1e-9
 
-# Those with severities; candidate_oracles.py has the others.
-GRADED = tuple(name for name in REGISTRY.shipped() if REGISTRY.get(name).severities)
+# Those of ImageNet-C; candidate_oracles.py and ood_oracles.py have the others.
+GRADED = tuple(name for name in REGISTRY.shipped() if REGISTRY.get(name).source.startswith("Hendrycks"))
 DETERMINISTIC = tuple(name for name in GRADED if not REGISTRY.get(name).random)
 NOISES = ("gaussian_noise", "impulse_noise", "shot_noise", "speckle_noise")
 

@@ -89,8 +89,8 @@ def test_draws_depend_on_seed_epoch_and_image(data: ArrayDataset) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Augmentation(("fog:3",)), "give both, or neither"),
-        (lambda: Augmentation(corrupted_copies=1), "give both, or neither"),
+        (lambda: Augmentation(("fog:3",)), "give corrupted_copies = 1 as well"),
+        (lambda: Augmentation(corrupted_copies=1), "corruptions is empty"),
         (lambda: Augmentation(clean_copies=0), "at least one copy"),
         (lambda: Augmentation(("fog",), corrupted_copies=1), "has no severity; write fog:3"),
         (lambda: Augmentation(("s2n/blur:3",), corrupted_copies=1), "write s2n/blur"),

@@ -71,7 +71,16 @@ def test_options_in_messages_are_real_and_their_values_allowed() -> None:
     """Every `option("name", value)` in the source is an option of a command, of the right kind."""
     known: dict[str, list[click.Parameter]] = {}
     commands = ("run", "make", "gate", "score", "distance", "doctor", "explain", "show")
-    names = (*commands, "predictivity", "effective-robustness", "overlap", "subtypes", "categories", "serve")
+    names = (
+        *commands,
+        "predictivity",
+        "effective-robustness",
+        "overlap",
+        "subtypes",
+        "categories",
+        "serve",
+        "log",
+    )
     found = [cli.get_command(click.Context(cli), name) for name in names]
     group = cli.get_command(click.Context(cli), "benchmarks")
     groups = [cli.get_command(click.Context(cli), name) for name in ("curate", "review")]

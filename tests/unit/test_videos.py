@@ -10,7 +10,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.video_clips import numbered_frames, turn, write_bad_videos, write_clip, write_h264
@@ -187,6 +187,8 @@ def test_damaged_bytes_never_raise_another_error(tmp_path: Path, suffix: str) ->
 stamps = st.lists(st.tuples(st.none() | st.integers(-9, 99), st.none() | st.integers(-9, 99)), min_size=1)
 
 
+# Drawing fractions can be slow on a busy machine.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(stamps, st.none() | st.fractions(-1, 1, max_denominator=1000))
 def test_times_always_increase(stamps: list, start: Fraction | None) -> None:
     times = [frame.time for frame in frame_times(stamps, Fraction(1, 90), start, Fraction(30))]

@@ -49,6 +49,7 @@ class Column:
     family: str
     parameters: int
     tags: tuple[str, ...]
+    trained_with: tuple[str, ...]
     recipe: str
     made_by: str
     rank: Rank | None
@@ -187,6 +188,7 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
             model.family,
             model.parameters,
             model.tags,
+            model.trained_with,
             run.digest,
             _made_by(run),
             rank,

@@ -13,11 +13,11 @@ from windtunnel.core.calls import split_wrapped
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import INDICES
 from windtunnel.core.locations import Location, local_path, location_of
-from windtunnel.core.locations.urls import is_url
 from windtunnel.core.option_names import option
 from windtunnel.data.demo import demo_model_path
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
+from windtunnel.models.kinds import kind_of
 from windtunnel.models.preprocess import Preprocess
 
 # What a URL is refused as.
@@ -111,8 +111,8 @@ def model_file(source: str) -> Location:
     source = split_wrapped(source)[1]
     if source == "demo":
         return demo_model_path()
-    file, colon, _ = source.rpartition(":")
-    return location_of(file if colon and not is_url(source) else source)
+    kind = kind_of(source)
+    return location_of(kind.files(source)[0] if kind else source)
 
 
 def check_writable(source: str) -> None:
@@ -121,7 +121,7 @@ def check_writable(source: str) -> None:
     if split_wrapped(source)[1] == "demo":
         raise UserError(f"{write} needs a model file of your own; copy the demo model, and give the copy.")
     file = local_path(model_file(source), WRITTEN)
-    if not file.is_file():
+    if not file.exists():
         raise UserError(
             f"{write} needs a model file, and {source} is not one; leave it out to print the corrections "
             "only."

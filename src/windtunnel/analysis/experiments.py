@@ -12,191 +12,31 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.training_overlap import seen_in_training
-from windtunnel.core.records import Number, Record
-from windtunnel.core.wording import counted, listed
-from windtunnel.stats.intervals import CONFIDENCE
-from windtunnel.stats.multiple_tests import SIGNIFICANT, holm
-from windtunnel.stats.seed_differences import (
-    SeedDifference,
-    SeedVariance,
-    seed_difference,
-    seed_variance,
+from windtunnel.analysis.experiment_results import (
+    CLEAN,
+    HELPS,
+    HURTS,
+    UNCLEAR,
+    Choice,
+    DifferenceResult,
+    ExperimentResults,
+    ScoreKey,
+    ScoreResult,
+    SuiteConditions,
+    VariantFacts,
+    VariantResult,
 )
+from windtunnel.analysis.training_overlap import seen_in_training
+from windtunnel.core.wording import counted, listed
+from windtunnel.stats.multiple_tests import SIGNIFICANT, holm
+from windtunnel.stats.seed_differences import SeedVariance, seed_difference, seed_variance
 
-CLEAN, MEAN = "clean", "mean"
-HELPS, HURTS, UNCLEAR = "helps", "hurts", "no clear difference"
 SAME_WEIGHTS, PAIRED, UNPAIRED = "same weights", "paired", "unpaired"
 
 # By condition, whether each prediction is correct: (seeds, images).
 Correct = Mapping[str, NDArray[np.bool_]]
-ScoreKey = tuple[str, str]
-
-
-class SuiteConditions(Record, frozen=True):
-    """A suite and its conditions, by the names under which predictions are stored.
-
-    Attributes:
-        name: the suite, as `name@version`.
-        clean: the clean condition.
-        units: by corrupted condition, its corruption.
-        families: by corrupted condition, the family of its corruption; "" for none.
-    """
-
-    name: str
-    clean: str
-    units: dict[str, str]
-    families: dict[str, str]
-
-    def members(self) -> dict[str, list[str]]:
-        """By score, its conditions: all for the mean, then those of each family."""
-        found = {MEAN: list(self.units)}
-        for condition, family in self.families.items():
-            if family:
-                found.setdefault(family, []).append(condition)
-        return found
-
-
-class VariantFacts(Record, frozen=True):
-    """What distinguishes a variant.
-
-    Attributes:
-        name: its name.
-        group: its name in the file, without the parameters of a grid.
-        parameters: the parameters of its grid.
-        of: the variant whose trained models it wraps; "" for a training.
-        remedies: what is done in training and at test time, as texts.
-        trained_on: corruptions that its models have seen in training.
-        order: variants of the same order see training images in the same order.
-        exposures: how often a training uses each training image: epochs times copies in an epoch.
-    """
-
-    name: str
-    group: str
-    parameters: dict[str, Number | str] = msgspec.field(default_factory=dict)
-    of: str = ""
-    remedies: tuple[str, ...] = ()
-    trained_on: tuple[str, ...] = ()
-    order: str = ""
-    exposures: int = 0
-
-
-class DifferenceResult(Record, frozen=True):
-    """The difference of a score to that of the baseline: a fraction, negative is better.
-
-    Attributes:
-        value, low, high: the difference and its 95 % interval.
-        p: two-sided p-value of no difference; None if it is not judged.
-        adjusted_p: after Holm's procedure over all judged differences.
-        verdict: `helps`, `hurts`, `no clear difference`; "" if it is not judged.
-        own_variance: whether the variance between seeds is that of the two variants alone.
-    """
-
-    value: float
-    low: float
-    high: float
-    p: float | None = None
-    adjusted_p: float | None = None
-    verdict: str = ""
-    own_variance: bool = False
-
-
-class ScoreResult(Record, frozen=True):
-    """A top-1 error of a variant.
-
-    Attributes:
-        suite: the suite; "" if all suites share it.
-        score: `clean`, `mean` or a family.
-        error: the mean over seeds, images and conditions, a fraction.
-        by_seed: the error of each training.
-        difference: to the baseline; None for the baseline itself, and if the baseline failed.
-        seen: the score's corruptions that the models were trained on.
-    """
-
-    suite: str
-    score: str
-    error: float
-    by_seed: tuple[float, ...]
-    difference: DifferenceResult | None = None
-    seen: tuple[str, ...] = ()
-
-
-class VariantResult(Record, frozen=True):
-    """The scores of a variant.
-
-    Attributes:
-        facts: what distinguishes it.
-        scores: its errors; empty if it failed.
-        spread: by suite, the standard deviation of the accuracy over conditions, for each seed.
-        pairing: how it is compared with the baseline: `same weights`, `paired` or `unpaired` seeds; "" for
-            the baseline.
-        failed: why there is no result.
-    """
-
-    facts: VariantFacts
-    scores: tuple[ScoreResult, ...] = ()
-    spread: dict[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
-    pairing: str = ""
-    failed: str = ""
-
-    def score(self, suite: str, score: str) -> ScoreResult | None:
-        """A score; None if it has none."""
-        return next((one for one in self.scores if (one.suite, one.score) == (suite, score)), None)
-
-
-class Choice(Record, frozen=True):
-    """The variant that is best on a suite for choosing.
-
-    Attributes:
-        suite: the suite.
-        best: the variant with the lowest mean error.
-        errors: the mean error of every variant.
-        not_worse: variants whose 95 % interval of the difference to the best includes 0.
-        seen: the suite's corruptions that the best was trained on.
-    """
-
-    suite: str
-    best: str
-    errors: dict[str, float]
-    not_worse: tuple[str, ...]
-    seen: tuple[str, ...] = ()
-
-
-class ExperimentResults(Record, frozen=True):
-    """The result of an experiment.
-
-    Attributes:
-        name: its title.
-        baseline: the variant that others are compared with.
-        seeds, images: numbers of trainings of each variant and of test images.
-        suites: the reported suites.
-        variants: the variants, in the order of the file.
-        comparisons: the number of judged differences, which Holm's procedure corrects for.
-        choice: the best variant; None without a suite for choosing.
-        confidence: confidence level of the intervals.
-        notes: notes for the reader.
-    """
-
-    name: str
-    baseline: str
-    seeds: int
-    images: int
-    suites: tuple[SuiteConditions, ...]
-    variants: tuple[VariantResult, ...]
-    comparisons: int = 0
-    choice: Choice | None = None
-    confidence: float = CONFIDENCE
-    notes: tuple[str, ...] = ()
-
-    @property
-    def scores(self) -> list[ScoreKey]:
-        """Suite and name of every score, in the order of the table."""
-        finished = next((one for one in self.variants if one.scores), None)
-        return [(score.suite, score.score) for score in finished.scores] if finished else []
-
-    def variant(self, name: str) -> VariantResult:
-        """The variant of that name."""
-        return next(one for one in self.variants if one.facts.name == name)
+# By score, its conditions, and the corruption of each.
+Members = Mapping[ScoreKey, tuple[list[str], dict[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -205,7 +45,8 @@ class Tested:
 
     Attributes:
         facts: what distinguishes it.
-        correct: by condition, whether each prediction is correct; empty if it failed.
+        correct: by condition, whether each prediction is correct; empty if it failed. The conditions of the
+            suite for choosing have other images than those of reported suites.
         failed: why it has none.
     """
 
@@ -213,11 +54,26 @@ class Tested:
     correct: Correct
     failed: str = ""
 
+    @property
+    def name(self) -> str:
+        """The name of the variant."""
+        return self.facts.name
+
+    @property
+    def weights(self) -> str:
+        """The variant that its weights were trained in: itself, or the one that it wraps."""
+        return self.facts.of or self.facts.name
+
+    @property
+    def seeds(self) -> int:
+        """The number of its trainings."""
+        return len(next(iter(self.correct.values())))
+
 
 def experiment_results(
     name: str,
     baseline: str,
-    tested: Sequence[Tested],
+    variants: Sequence[Tested],
     suites: Sequence[SuiteConditions],
     choosing: SuiteConditions | None = None,
     notes: Sequence[str] = (),
@@ -227,16 +83,17 @@ def experiment_results(
     Args:
         name: the title.
         baseline: the variant to compare with.
-        tested: the variants.
+        variants: the variants.
         suites: the suites to report.
         choosing: the suite on which the best variant is chosen.
         notes: notes for the reader.
     """
-    finished = {one.facts.name: one for one in tested if not one.failed}
-    shape = next((values.shape for one in finished.values() for values in one.correct.values()), (0, 0))
-    judge = _Judge(baseline, finished)
+    finished = [variant for variant in variants if not variant.failed]
+    seeds, images = finished[0].correct[suites[0].clean].shape if finished else (0, 0)
+    comparisons = _Comparisons(finished)
+    base = next((variant for variant in finished if variant.name == baseline), None)
     members = _members(suites)
-    results = [_result(one, members, suites, judge) for one in tested]
+    results = [_result(variant, base, members, suites, comparisons) for variant in variants]
     judged = [
         difference.p
         for result in results
@@ -244,20 +101,21 @@ def experiment_results(
         if (difference := score.difference) is not None and difference.p is not None
     ]
     adjusted = iter(holm(judged))
+    choice = _choice(choosing, finished, comparisons) if choosing and finished else None
     return ExperimentResults(
         name=name,
         baseline=baseline,
-        seeds=shape[0],
-        images=shape[1],
+        seeds=seeds,
+        images=images,
         suites=tuple(suites),
         variants=tuple(_with_verdicts(result, adjusted) for result in results),
         comparisons=len(judged),
-        choice=_choice(choosing, finished, judge) if choosing and finished else None,
-        notes=(*notes, *_notes(baseline, tested, suites, shape[0])),
+        choice=choice,
+        notes=(*notes, *_notes(baseline, variants, suites, seeds, choosing if choice is None else None)),
     )
 
 
-def _members(suites: Sequence[SuiteConditions]) -> dict[ScoreKey, tuple[list[str], dict[str, str]]]:
+def _members(suites: Sequence[SuiteConditions]) -> Members:
     """By score, its conditions and their corruptions; `clean` once if all suites share it."""
     members: dict[ScoreKey, tuple[list[str], dict[str, str]]] = {}
     shared = len({suite.clean for suite in suites}) == 1
@@ -269,56 +127,44 @@ def _members(suites: Sequence[SuiteConditions]) -> dict[ScoreKey, tuple[list[str
     return members
 
 
-class _Judge:
-    """Compares variants with the baseline; pools the variance between seeds."""
+@dataclass(frozen=True)
+class _Comparisons:
+    """Compares variants with each other; pools the variance between seeds over all that finished."""
 
-    def __init__(self, baseline: str, finished: Mapping[str, Tested]) -> None:
-        self._baseline = finished.get(baseline)
-        self._finished = finished
+    finished: Sequence[Tested]
 
-    def pairing(self, facts: VariantFacts) -> str:
-        """How the seeds of a variant and the baseline belong together."""
-        base = self._baseline
-        if base is None or facts.name == base.facts.name:
-            return ""
-        return self._pairing(facts, base.facts)
+    def difference(self, new: Tested, old: Tested, conditions: Sequence[str]) -> DifferenceResult:
+        """The difference of two variants in their mean error over conditions; without verdict.
 
-    def _pairing(self, facts: VariantFacts, other: VariantFacts) -> str:
-        if (facts.of or facts.name) == (other.of or other.name):
-            return SAME_WEIGHTS
-        return PAIRED if facts.order == other.order else UNPAIRED
-
-    def difference(self, one: Tested, conditions: Sequence[str]) -> DifferenceResult | None:
-        """The difference of a variant to the baseline; without verdict."""
-        base = self._baseline
-        if base is None or one.facts.name == base.facts.name:
-            return None
-        found = self.compared(one, base, conditions)
-        seeds = next(iter(one.correct.values())).shape[0]
-        judged = seeds > 1 or self.pairing(one.facts) == SAME_WEIGHTS
+        The p-value is None if the variance between trainings is not known.
+        """
+        variance = self._variance(new, old, conditions)
+        found = seed_difference(
+            errors_of(new.correct, conditions), errors_of(old.correct, conditions), variance
+        )
+        judged = new.seeds > 1 or pairing(new, old) == SAME_WEIGHTS
         return DifferenceResult(
             found.value, found.low, found.high, found.p if judged else None, own_variance=found.own_variance
         )
 
-    def compared(self, new: Tested, old: Tested, conditions: Sequence[str]) -> SeedDifference:
-        """The difference of two variants in their mean error over conditions."""
-        variance = self._variance(new.facts, old.facts, conditions)
-        return seed_difference(
-            errors_of(new.correct, conditions), errors_of(old.correct, conditions), variance
-        )
-
-    def _variance(self, new: VariantFacts, old: VariantFacts, conditions: Sequence[str]) -> SeedVariance:
+    def _variance(self, new: Tested, old: Tested, conditions: Sequence[str]) -> SeedVariance:
         """The variance between seeds, pooled over the variants that are comparable in this respect."""
-        pairing = self._pairing(new, old)
-        if pairing == SAME_WEIGHTS:
-            trained = new.of or new.name
-            group = [one for one in self._finished.values() if trained in (one.facts.of, one.facts.name)]
+        paired = pairing(new, old)
+        if paired == SAME_WEIGHTS:
+            group = [variant for variant in self.finished if variant.weights == new.weights]
         else:
-            group = [one for one in self._finished.values() if not one.facts.of]
-            if pairing == PAIRED:
-                group = [one for one in group if one.facts.order == new.order]
-        scores = np.array([errors_of(one.correct, conditions).mean(axis=1) for one in group])
-        return seed_variance(scores, paired=pairing != UNPAIRED)
+            group = [variant for variant in self.finished if not variant.facts.of]
+            if paired == PAIRED:
+                group = [variant for variant in group if variant.facts.order == new.facts.order]
+        scores = np.array([errors_of(variant.correct, conditions).mean(axis=1) for variant in group])
+        return seed_variance(scores, paired=paired != UNPAIRED)
+
+
+def pairing(new: Tested, old: Tested) -> str:
+    """How the seeds of two variants belong together."""
+    if new.weights == old.weights:
+        return SAME_WEIGHTS
+    return PAIRED if new.facts.order == old.facts.order else UNPAIRED
 
 
 def errors_of(correct: Correct, conditions: Sequence[str]) -> NDArray[np.float64]:
@@ -328,33 +174,36 @@ def errors_of(correct: Correct, conditions: Sequence[str]) -> NDArray[np.float64
 
 
 def _result(
-    one: Tested,
-    members: Mapping[ScoreKey, tuple[list[str], dict[str, str]]],
+    variant: Tested,
+    base: Tested | None,
+    members: Members,
     suites: Sequence[SuiteConditions],
-    judge: _Judge,
+    comparisons: _Comparisons,
 ) -> VariantResult:
-    if one.failed:
-        return VariantResult(one.facts, failed=one.failed)
+    if variant.failed:
+        return VariantResult(variant.facts, failed=variant.failed)
+    other = None if base is None or variant.name == base.name else base
     scores = []
     for (suite, score), (conditions, units) in members.items():
-        by_seed = errors_of(one.correct, conditions).mean(axis=1)
+        by_seed = errors_of(variant.correct, conditions).mean(axis=1)
         scores.append(
             ScoreResult(
                 suite=suite,
                 score=score,
                 error=float(by_seed.mean()),
                 by_seed=tuple(map(float, by_seed)),
-                difference=judge.difference(one, conditions),
-                seen=seen_in_training(one.facts.trained_on, tuple(dict.fromkeys(units.values()))),
+                difference=comparisons.difference(variant, other, conditions) if other else None,
+                seen=seen_in_training(variant.facts.trained_on, tuple(dict.fromkeys(units.values()))),
             )
         )
     spread = {
         suite.name: tuple(
-            float(value) for value in np.std([one.correct[name].mean(axis=1) for name in suite.units], axis=0)
+            float(value)
+            for value in np.std([variant.correct[name].mean(axis=1) for name in suite.units], axis=0)
         )
         for suite in suites
     }
-    return VariantResult(one.facts, tuple(scores), spread, judge.pairing(one.facts))
+    return VariantResult(variant.facts, tuple(scores), spread, pairing(variant, other) if other else "")
 
 
 def _with_verdicts(result: VariantResult, adjusted: Iterator[float]) -> VariantResult:
@@ -372,24 +221,40 @@ def _with_verdicts(result: VariantResult, adjusted: Iterator[float]) -> VariantR
     return msgspec.structs.replace(result, scores=tuple(scores))
 
 
-def _choice(suite: SuiteConditions, finished: Mapping[str, Tested], judge: _Judge) -> Choice:
-    conditions = list(suite.units)
-    errors = {name: float(errors_of(one.correct, conditions).mean()) for name, one in finished.items()}
-    best = min(errors, key=lambda name: (errors[name], name))
-    not_worse = tuple(
-        name
-        for name, one in finished.items()
-        if name != best and judge.compared(one, finished[best], conditions).low <= 0
-    )
+def _choice(suite: SuiteConditions, finished: Sequence[Tested], comparisons: _Comparisons) -> Choice | None:
+    """The best variant on corruptions that no variant was trained on; None if there are none."""
     units = tuple(dict.fromkeys(suite.units.values()))
-    seen = seen_in_training(finished[best].facts.trained_on, units)
-    return Choice(suite.name, best, errors, not_worse, seen)
+    seen = {unit for variant in finished for unit in seen_in_training(variant.facts.trained_on, units)}
+    conditions = [name for name, unit in suite.units.items() if unit not in seen]
+    if not conditions:
+        return None
+    errors = {variant.name: float(errors_of(variant.correct, conditions).mean()) for variant in finished}
+    best = min(finished, key=lambda variant: (errors[variant.name], variant.name))
+    compared = {
+        variant.name: comparisons.difference(variant, best, conditions).p
+        for variant in finished
+        if variant is not best
+    }
+    judged = [name for name, p in compared.items() if p is not None]
+    adjusted = dict(zip(judged, holm([compared[name] or 0.0 for name in judged]), strict=True))
+    return Choice(
+        suite=suite.name,
+        best=best.name,
+        errors=errors,
+        images=best.correct[conditions[0]].shape[1],
+        near=tuple(name for name in compared if adjusted.get(name, 1.0) > SIGNIFICANT),
+        left_out=tuple(unit for unit in units if unit in seen),
+    )
 
 
 def _notes(
-    baseline: str, tested: Sequence[Tested], suites: Sequence[SuiteConditions], seeds: int
+    baseline: str,
+    variants: Sequence[Tested],
+    suites: Sequence[SuiteConditions],
+    seeds: int,
+    not_chosen_on: SuiteConditions | None,
 ) -> Iterator[str]:
-    failed = [one.facts.name for one in tested if one.failed]
+    failed = [variant.name for variant in variants if variant.failed]
     if failed:
         yield f"{counted(len(failed), 'variant')} failed: {listed(failed)}."
     if baseline in failed:
@@ -399,18 +264,28 @@ def _notes(
             "One seed: the intervals do not include the variance between trainings, and trained variants get "
             "no verdict. Give seeds = 3 or more."
         )
-    base = next(one.facts for one in tested if one.facts.name == baseline)
-    for one in tested:
-        if one.facts.exposures != base.exposures and not one.facts.of:
+    if not_chosen_on is not None and seeds:
+        yield (
+            f"No variant is chosen: variants were trained on every corruption of {not_chosen_on.name}. Give "
+            "another suite as select_on."
+        )
+    base = next(variant.facts for variant in variants if variant.name == baseline)
+    trained = [variant for variant in variants if not variant.facts.of]
+    for variant in trained:
+        if variant.facts.exposures != base.exposures:
             yield (
-                f"{one.facts.name} uses each training image {one.facts.exposures} times, and {baseline} "
+                f"{variant.name} uses each training image {variant.facts.exposures} times, and {baseline} "
                 f"{base.exposures} times: a part of the difference may come from longer or shorter training."
             )
     scored = tuple(dict.fromkeys(unit for suite in suites for unit in suite.units.values()))
-    for one in tested:
-        seen = seen_in_training(one.facts.trained_on, scored)
-        if seen and not one.failed and not one.facts.of:
+    by_seen: dict[tuple[str, ...], list[str]] = {}
+    for variant in trained:
+        if not variant.failed:
+            by_seen.setdefault(seen_in_training(variant.facts.trained_on, scored), []).append(variant.name)
+    for seen, names in by_seen.items():
+        if seen:
+            was, its = ("were", "their") if len(names) > 1 else ("was", "its")
             yield (
-                f"{one.facts.name} was trained on {listed(seen)}: its scores under these corruptions are no "
-                "evidence of robustness to others."
+                f"{listed(names)} {was} trained on {listed(seen)}: {its} scores under these corruptions are "
+                "no evidence of robustness to others."
             )

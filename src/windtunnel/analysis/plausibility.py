@@ -36,6 +36,12 @@ def implausible(run: ScoredRun) -> list[str]:
             "Only one class competes, so every prediction on its images is correct: the scores say nothing. "
             "Give data or a map with two classes or more."
         )
+    if run.recipe.model.batch_dependent:
+        warnings.append(
+            f"The model's scores of an image depend on the other images of its batch (of {run.recipe.batch}) "
+            "or on earlier calls. Images are not independent, so confidence intervals and p-values are not "
+            "valid, and another batch size, order or number of workers can change every score."
+        )
     if run.info.model.outputs_from == CONTRADICTED:
         warnings.append(contradicted_outputs("The model"))
     return [warning for warning in warnings if warning]
@@ -114,6 +120,8 @@ def _near_chance(run: ScoredRun) -> str:
     name = "clean" if run.natural else condition
     judged = "predictions" if has_output.all() else "predictions on images whose class has an output"
     cause = "Preprocessing, channel order or label order is probably wrong"
+    if names := ", ".join(record.name for record in run.recipe.model.wrappers):
+        cause = f"Try it without {names}. If it is still so, preprocessing or label order is probably wrong"
     return (
         f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "
         f"{count:,} {judged} are correct, {source} {by_chance.sum():,.1f} on average, and the model's "

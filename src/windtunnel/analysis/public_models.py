@@ -73,6 +73,8 @@ class PublicField:
         fit: the fitted line; None for fewer than three models.
         preprocess: number of distinct kinds of preprocessing.
         facts: known facts of the tables, or None.
+        source: who published the results, if not timm.
+        notes: what limits comparisons with these models, a sentence each.
     """
 
     clean: Path
@@ -83,6 +85,8 @@ class PublicField:
     fit: Fit | None
     preprocess: int
     facts: Facts | None
+    source: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.analysis.effective_robustness import above_fit
+from windtunnel.analysis.open_clip_results import OPEN_CLIP_FILE, open_clip_field
 from windtunnel.analysis.public_models import PublicField, known_tables, public_field
 from windtunnel.analysis.shifts import Share, Shift, shift_of
 from windtunnel.core.errors import UserError
@@ -30,6 +31,7 @@ class OwnPoint:
         clean, shifted: its accuracies.
         line: the shifted accuracy on the public models' line at its clean accuracy, or None.
         above: shifted accuracy minus `line`, or None.
+        better_than: number of public models with a lower shifted accuracy.
         differences: differences from the public results that limit comparability, a sentence each.
     """
 
@@ -40,6 +42,7 @@ class OwnPoint:
     shifted: Share
     line: float | None
     above: Share | None
+    better_than: int
     differences: tuple[str, ...]
 
 
@@ -85,7 +88,7 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
         own = [(run, shift_of(run)) for run in runs if _set_of(run) == name]
         whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
         if name and whole and _may_contain(path, name):
-            placed.append(_placed(name, whole, public_field(path, name)))
+            placed += [_placed(name, whole, field) for field in _fields(path, name)]
     if not placed:
         of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
         if of and path.is_file():
@@ -100,8 +103,23 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
     return placed
 
 
+def _fields(path: Path, natural: str) -> list[PublicField]:
+    """The public models on a natural set: timm's, and open_clip's if the folder has their table."""
+    if path.is_file() and path.name == OPEN_CLIP_FILE:
+        zero_shot = open_clip_field(path, natural)
+        return [zero_shot] if zero_shot else []
+    table = path / OPEN_CLIP_FILE
+    if not path.is_dir() or not table.is_file():
+        return [public_field(path, natural)]
+    facts, zero_shot = known_tables().get(natural), open_clip_field(table, natural)
+    trained = [public_field(path, natural)] if facts and (path / facts.shifted).is_file() else []
+    return [*trained, *([zero_shot] if zero_shot else [])]
+
+
 def _may_contain(path: Path, natural: str) -> bool:
     """Whether a folder or file may contain results on a natural set: a file of another set does not."""
+    if path.name == OPEN_CLIP_FILE or (path / OPEN_CLIP_FILE).is_file():
+        return True
     if not path.is_file():
         return natural in known_tables() or not path.exists()
     return all(facts.shifted != path.name or name == natural for name, facts in known_tables().items())
@@ -116,12 +134,20 @@ def _placed(name: str, own: Sequence[tuple[ScoredRun, Shift]], field: PublicFiel
             shift.clean,
             shift.shifted,
             *above_fit(shift.clean, shift.shifted, field.fit),
+            sum(result.top1 < shift.shifted.value for _, result in field.pairs),
             tuple(_differences(run, shift, field)),
         )
         for run, shift in own
         if shift.clean and shift.shifted
     ]
-    return Placed(name, natural_set(name).title, field, tuple(points), tuple(_notes(name, field)))
+    title = natural_set(name).title
+    return Placed(
+        name,
+        f"{title} ({field.source})" if field.source else title,
+        field,
+        tuple(points),
+        tuple(_notes(name, field)),
+    )
 
 
 def _notes(name: str, field: PublicField) -> list[str]:
@@ -142,7 +168,7 @@ def _notes(name: str, field: PublicField) -> list[str]:
         lines.append(
             f"{field.shifted.name} is an unknown table; check that its results are on the same images."
         )
-    return [*lines, *field.missing]
+    return [*lines, *field.notes, *field.missing]
 
 
 def _set_of(run: ScoredRun) -> str:

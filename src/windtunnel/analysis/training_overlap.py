@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from windtunnel.analysis.declared_names import is_data_set
+from windtunnel.analysis.web_scale_training import web_scale_notes
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.metrics.scored_run import ScoredRun
@@ -40,7 +41,10 @@ NAMES_SHOWN = 6
 
 
 def training_notes(run: ScoredRun) -> list[str]:
-    """Notes on scored corruptions that the model was trained on, and on families that it has seen."""
+    """Notes on scored corruptions that the model was trained on, on families that it has seen, and on data.
+
+    The last is on training data that are web-scale or not declared.
+    """
     scored = tuple(
         dict.fromkeys(bare_name(condition.unit) for condition in run.conditions if condition.is_corrupted)
     )
@@ -57,11 +61,13 @@ def training_notes(run: ScoredRun) -> list[str]:
     for family in dict.fromkeys(family_of(name) for name in scored if name not in seen):
         if family and family in families:
             related = [name for name in scored if name not in seen and family_of(name) == family]
+            verb = "are" if len(related) > 1 else "is"
             lines.append(
-                f"The model was trained on {families[family]} (trained_on), which has other corruptions of "
-                f"the family {family}: {', '.join(related)} are not an unseen family for this model."
+                f"The model was trained on {families[family]} (trained_on), which contains corruptions of "
+                f"the family {family}. {', '.join(related)} {verb} of this family, which is therefore not "
+                "unseen."
             )
-    return lines
+    return [*lines, *web_scale_notes(run, [text for text in run.info.model.trained_on if names_data(text)])]
 
 
 def seen_in_training(trained_on: Sequence[str], scored: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.doctor_trials import LEAST_GAIN as LEAST_GAIN
     from windtunnel.analysis.doctor_trials import Gain as Gain
     from windtunnel.analysis.effective_robustness import EffectiveRobustness as EffectiveRobustness
-    from windtunnel.analysis.experiments import ExperimentResults as ExperimentResults
+    from windtunnel.analysis.experiment_results import ExperimentResults as ExperimentResults
     from windtunnel.analysis.explain import Explanation as Explanation
     from windtunnel.analysis.gate import Gate as Gate
     from windtunnel.analysis.multi_run import Several as Several
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from windtunnel.api.diagnosing import DoctorResult as DoctorResult
     from windtunnel.api.diagnosing import check_writable as check_writable
     from windtunnel.api.diagnosing import doctor as doctor
+    from windtunnel.api.environment import Environment as Environment
+    from windtunnel.api.environment import describe_environment as describe_environment
     from windtunnel.api.experiment_reports import StoredExperiment as StoredExperiment
     from windtunnel.api.experiment_reports import open_experiment as open_experiment
     from windtunnel.api.experiment_reports import write_experiment_page as write_experiment_page
@@ -79,16 +81,26 @@ if TYPE_CHECKING:
     from windtunnel.api.listing import PUBLISHED_METRICS as PUBLISHED_METRICS
     from windtunnel.api.listing import list_plugins as list_plugins
     from windtunnel.api.listing import published_sources as published_sources
+    from windtunnel.api.logging_runs import log_runs as log_runs
     from windtunnel.api.making import PreparedSet as PreparedSet
     from windtunnel.api.making import make_set as make_set
     from windtunnel.api.making import prepare_set as prepare_set
     from windtunnel.api.making import verify_set as verify_set
+    from windtunnel.api.output_files import check_html as check_html
     from windtunnel.api.overlapping import overlap_of_accuracies as overlap_of_accuracies
+    from windtunnel.api.plugin_names import plugin_names as plugin_names
     from windtunnel.api.predicting import effective_robustness as effective_robustness
     from windtunnel.api.predicting import predictivity as predictivity
+    from windtunnel.api.publishing import COMMENT_NAME as COMMENT_NAME
+    from windtunnel.api.publishing import check_github as check_github
+    from windtunnel.api.publishing import comment_on_pull_request as comment_on_pull_request
+    from windtunnel.api.publishing import summarise_change as summarise_change
+    from windtunnel.api.publishing import write_job_summary as write_job_summary
     from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
+    from windtunnel.api.reporting import leaderboard as leaderboard
     from windtunnel.api.reporting import place_among_public as place_among_public
     from windtunnel.api.reporting import summarise_runs as summarise_runs
+    from windtunnel.api.reporting import write_leaderboard as write_leaderboard
     from windtunnel.api.reporting import write_report as write_report
     from windtunnel.api.reviewing import create_review_task as create_review_task
     from windtunnel.api.reviewing import export_review as export_review
@@ -169,7 +181,7 @@ _NAMES = {
     "windtunnel.analysis.distance": ("Distance", "ImageSet", "OverSplits"),
     "windtunnel.analysis.doctor_trials": ("LEAST_GAIN", "Gain"),
     "windtunnel.analysis.effective_robustness": ("EffectiveRobustness",),
-    "windtunnel.analysis.experiments": ("ExperimentResults",),
+    "windtunnel.analysis.experiment_results": ("ExperimentResults",),
     "windtunnel.analysis.explain": ("Explanation",),
     "windtunnel.analysis.gate": ("Gate",),
     "windtunnel.analysis.multi_run": ("Several",),
@@ -195,6 +207,7 @@ _NAMES = {
     "windtunnel.api.curating": ("collect_candidates", "export_set", "project_status"),
     "windtunnel.api.curating_videos": ("export_frame_sets", "make_frame_sets", "prepare_frame_sets"),
     "windtunnel.api.diagnosing": ("DoctorResult", "check_writable", "doctor"),
+    "windtunnel.api.environment": ("Environment", "describe_environment"),
     "windtunnel.api.experimenting": ("PreparedExperiment", "experiment", "prepare_experiment"),
     "windtunnel.api.experiment_reports": (
         "StoredExperiment",
@@ -214,13 +227,25 @@ _NAMES = {
     "windtunnel.api.inspecting": ("distance", "inspect_dataset"),
     "windtunnel.api.labelling": ("ImagenetMap", "map_imagenet_classes"),
     "windtunnel.api.listing": ("KINDS", "PUBLISHED_METRICS", "list_plugins", "published_sources"),
+    "windtunnel.api.logging_runs": ("log_runs",),
     "windtunnel.api.making": ("PreparedSet", "make_set", "prepare_set", "verify_set"),
+    "windtunnel.api.output_files": ("check_html",),
     "windtunnel.api.overlapping": ("overlap_of_accuracies",),
+    "windtunnel.api.plugin_names": ("plugin_names",),
     "windtunnel.api.predicting": ("effective_robustness", "predictivity"),
+    "windtunnel.api.publishing": (
+        "COMMENT_NAME",
+        "check_github",
+        "comment_on_pull_request",
+        "summarise_change",
+        "write_job_summary",
+    ),
     "windtunnel.api.reporting": (
         "kind_of_run_needed",
+        "leaderboard",
         "place_among_public",
         "summarise_runs",
+        "write_leaderboard",
         "write_report",
     ),
     "windtunnel.api.reviewing": (

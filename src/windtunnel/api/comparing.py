@@ -3,20 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from windtunnel.analysis import comparison
 from windtunnel.analysis import gate as gates
 from windtunnel.metrics import slices as slicing
-from windtunnel.runs import Run, scored_runs
+from windtunnel.report.comparison import CSV_COLUMNS, comparison_rows, headline_rows, run_names
+from windtunnel.report.html_table import html_table
+from windtunnel.runs import Run, pandas_frame, polars_frame, scored_runs, warnings_html
 
 # Images that a slice needs to be scored.
 SLICE_MINIMUM = slicing.MINIMUM
+# The columns of a table of differences.
+_TEXTS = ("metric", "condition", "corruption", "codec", "base", "run", "test", "effect_name")
+_COUNTS = ("severity", "n", "discordant", "broken", "repaired")
+DIFFERENCE_COLUMNS = pa.schema(
+    [
+        (name, pa.string() if name in _TEXTS else pa.int64() if name in _COUNTS else pa.float64())
+        for name in CSV_COLUMNS
+    ]
+)
 
 
-def compare(*runs: Run | str | Path) -> comparison.Comparison:
+class ComparedRuns(comparison.Comparison):
+    """A comparison that notebooks show as a table; also as an Arrow table or a DataFrame."""
+
+    def to_arrow(self) -> pa.Table:
+        """Every difference as an Arrow table, with the columns of `windtunnel compare --csv`."""
+        return pa.Table.from_pylist(comparison_rows(self), schema=DIFFERENCE_COLUMNS)
+
+    def to_pandas(self) -> Any:
+        """Every difference as a pandas DataFrame; needs pandas."""
+        return pandas_frame(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """Every difference as a polars DataFrame; needs polars."""
+        return polars_frame(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        names = run_names(self)
+        header = ["", *names, *(f"{name} - {names[0]}" for name in names[1:])]
+        return warnings_html(self.warnings) + html_table(header, headline_rows(self))
+
+
+def compare(*runs: Run | str | Path) -> ComparedRuns:
     """Compare finished runs with the first one: image by image if they share images and seed."""
-    return comparison.compare(*scored_runs(runs))
+    compared = comparison.compare(*scored_runs(runs))
+    return ComparedRuns(*(getattr(compared, field.name) for field in fields(compared)))
 
 
 def gate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.analysis.experiments import ExperimentResults
+from windtunnel.analysis.experiment_results import ExperimentResults
 from windtunnel.core.locations import Location, location_of
 from windtunnel.report.experiment import write_experiment
 from windtunnel.store.training_folder import StoredTraining, is_training, open_training

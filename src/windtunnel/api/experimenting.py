@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windtunnel.analysis.experiments import ExperimentResults
+from windtunnel.analysis.experiment_results import ExperimentResults
+from windtunnel.api.prepared_studies import PreparedModels, check_plugins
 from windtunnel.core.locations import Location
 from windtunnel.core.progress import Progress, silent
-from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.options.experiment import ExperimentOptions
 from windtunnel.studies.experiment import Experiment
 from windtunnel.studies.experiment_planning import plan_experiment
-from windtunnel.suites.inclusion import include_files
 
 
 def experiment(
@@ -42,35 +41,30 @@ def experiment(
 
 
 @dataclass(frozen=True)
-class PreparedExperiment:
+class PreparedExperiment(PreparedModels):
     """An experiment that is checked and can be run."""
 
     experiment: Experiment
     options: ExperimentOptions
 
     @property
-    def workers(self) -> int:
-        """The number of workers: as requested, or one per processor core; at most one per training."""
-        made = self.experiment
-        return usable_workers(len(made.trainings), self.options, portable=made.data.portable)
+    def models(self) -> int:
+        """The number of models that are trained."""
+        return len(self.experiment.trainings)
 
     @property
-    def default_workers(self) -> int:
-        """The number of workers in Python: as requested, else one, or all of a named executor."""
-        made = self.experiment
-        return python_workers(len(made.trainings), self.options, portable=made.data.portable)
+    def portable(self) -> bool:
+        """Whether other processes can open the data."""
+        return self.experiment.data.portable
 
     def run(self, workers: int, making: Progress = silent, training: Progress = silent) -> ExperimentResults:
         """Train what is missing; `making` counts test images, `training` epochs."""
-        return self.experiment.run(
-            Workers(workers, self.options.executor, self.options.address), making=making, training=training
-        )
+        return self.experiment.run(self._workers(workers), making=making, training=training)
 
 
 def prepare_experiment(
     file: str | Path, out: str | Location, options: ExperimentOptions
 ) -> PreparedExperiment:
     """Check an experiment; the method `run` of the result trains its models."""
-    include_files(options.include)
-    checked_executor(options.executor, options.address)
+    check_plugins(options)
     return PreparedExperiment(plan_experiment(file, out, options), options)

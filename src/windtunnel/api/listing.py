@@ -17,6 +17,7 @@ from windtunnel.engine.executors import REGISTRY as EXECUTORS
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
 from windtunnel.imaging.resizers import libraries
+from windtunnel.integrations.destinations import REGISTRY as DESTINATIONS
 from windtunnel.metrics.published_figures import Source, published_models, sources
 from windtunnel.metrics.published_results import METRICS
 from windtunnel.models.kinds import by_priority as kinds_by_priority
@@ -159,6 +160,10 @@ def _called(plugins: Sequence[CalledPlugin]) -> list[dict[str, Any]]:
     ]
 
 
+def _destinations() -> list[dict[str, Any]]:
+    return _called(DESTINATIONS.all())
+
+
 def _wrappers() -> list[dict[str, Any]]:
     return _called(WRAPPERS.all())
 
@@ -253,6 +258,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "image-steps": _image_steps,
     "batch-steps": _batch_steps,
     "losses": _losses,
+    "destinations": _destinations,
     "natural-sets": _natural_sets,
 }
 

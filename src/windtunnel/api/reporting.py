@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from windtunnel.analysis import leaderboard as boards
 from windtunnel.analysis.missing_scores import needed_run
 from windtunnel.analysis.multi_run import Several, several
 from windtunnel.analysis.public_placement import Placed, place_runs
@@ -14,8 +15,10 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.scores import Score
 from windtunnel.models import load_model
 from windtunnel.report.files import Written, write_reports
+from windtunnel.report.leaderboard import render_leaderboard
 from windtunnel.report.saliency import Explain, explain_nothing, explain_with
 from windtunnel.runs import Run, scored_runs
+from windtunnel.store.atomic_files import write_whole
 
 
 def summarise_runs(runs: Sequence[Run | str | Path], public: str | Path | None = None) -> Several:
@@ -26,6 +29,23 @@ def summarise_runs(runs: Sequence[Run | str | Path], public: str | Path | None =
 def place_among_public(run: Run, public: str | Path) -> list[Placed]:
     """The position of a run over a natural set among the models of public result tables."""
     return list(place_runs([run.scoring], public))
+
+
+def leaderboard(runs: Sequence[Run | str | Path], progress: Progress = silent) -> boards.Leaderboard:
+    """The scores of finished runs, a row per model and columns per suite.
+
+    Args:
+        runs: finished runs of any suites; a run that is not comparable with most of its suite is marked.
+        progress: counts scored runs.
+    """
+    return boards.leaderboard(scored_runs(runs), progress)
+
+
+def write_leaderboard(board: boards.Leaderboard, file: str | Path) -> Path:
+    """Write a leaderboard as one HTML page that works offline; returns the file."""
+    path = Path(file)
+    write_whole(path, render_leaderboard(board, path.parent).encode())
+    return path
 
 
 def write_report(

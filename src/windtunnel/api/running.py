@@ -27,6 +27,7 @@ from windtunnel.engine.execution import expected_time as time_expected
 from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.engine.plan import Plan, for_path, make_plan
 from windtunnel.models import Model, ModelSource, load_model
+from windtunnel.models.batch_dependence import checked_for_batches
 from windtunnel.options import RunOptions
 from windtunnel.runs import Run
 from windtunnel.store.folder import RECIPE_FILE, RunFolder, stored_subset
@@ -206,7 +207,7 @@ def prepare(
         raise UserError("There is no model; give at least one.")
     include_files(options.include)
     checked_executor(options.executor, options.address)
-    dataset, chosen = open_for_suite(data, suite, options.clean)
+    dataset, chosen = open_for_suite(data, suite, options.clean, frame_sets=options.frame_sets or "")
     chosen = _changed(chosen, dataset, options, default=suite is None)
     loaded = [_load(model, dataset, options) for model in models]
     if options.budget is not None:
@@ -215,7 +216,7 @@ def prepare(
 
 
 def _load(model: Any, dataset: Dataset, options: RunOptions) -> Model:
-    return load_model(
+    loaded = load_model(
         model,
         options.preprocess,
         data_size=first_size(dataset),
@@ -223,6 +224,7 @@ def _load(model: Any, dataset: Dataset, options: RunOptions) -> Model:
         precision=options.precision,
         batch=options.batch,
     )
+    return checked_for_batches(loaded, allowed=options.allow_batch_dependence)
 
 
 def _prepared(

@@ -27,7 +27,8 @@ def score_predictions(
     Args:
         predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
             the scores of all classes, or the top classes. Rows of images that the data contains and the run
-            does not score are ignored and counted; rows of unknown images are refused.
+            does not score are ignored and counted; rows of unknown images are refused. For annotated data,
+            a COCO result file, or a folder with one per condition (`clean.json`, `fog/3.json`).
         data: the images of the predictions.
         suite: the suite of their conditions; by default imagenet-c, or the suite of a precomputed or natural
             set. Conditions without any prediction are reported and left out.

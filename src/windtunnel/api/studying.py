@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from windtunnel.analysis.overlap.scores import OverlapMatrix, Ratio
+from windtunnel.api.prepared_studies import PreparedModels, check_plugins
 from windtunnel.core.locations import Location
 from windtunnel.core.progress import Progress, silent
 from windtunnel.data import Dataset
-from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.options import OverlapOptions
 from windtunnel.studies.overlap_planning import plan_study
 from windtunnel.studies.overlap_study import OverlapStudy
-from windtunnel.suites.inclusion import include_files
 
 
 def overlap(
@@ -44,26 +43,26 @@ def overlap(
 
 
 @dataclass(frozen=True)
-class PreparedStudy:
+class PreparedStudy(PreparedModels):
     """A study that is checked and can be run."""
 
     study: OverlapStudy
     options: OverlapOptions
 
     @property
-    def workers(self) -> int:
-        """The number of workers: as requested, or one per processor core; at most one per model."""
-        return usable_workers(len(self.study.items), self.options, portable=self.study.portable)
+    def models(self) -> int:
+        """The number of models that are trained."""
+        return len(self.study.items)
 
     @property
-    def default_workers(self) -> int:
-        """The number of workers in Python: as requested, else one, or all of a named executor."""
-        return python_workers(len(self.study.items), self.options, portable=self.study.portable)
+    def portable(self) -> bool:
+        """Whether other processes can open the data."""
+        return self.study.portable
 
     def run(self, workers: int, making: Progress = silent, training: Progress = silent) -> OverlapMatrix:
         """Train what is missing; `making` counts test images, `training` epochs."""
         return self.study.run(
-            Workers(workers, self.options.executor, self.options.address),
+            self._workers(workers),
             ratio=cast(Ratio, self.options.ratio),
             making=making,
             training=training,
@@ -77,6 +76,5 @@ def prepare_study(
     options: OverlapOptions,
 ) -> PreparedStudy:
     """Check the inputs of a study; the method `run` of the result trains its models."""
-    include_files(options.include)
-    checked_executor(options.executor, options.address)
+    check_plugins(options)
     return PreparedStudy(plan_study(train, test, out, options), options)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from windtunnel.analysis.subtypes import SubtypeRobustness
+from windtunnel.api.prepared_studies import PreparedModels, check_plugins
 from windtunnel.core.locations import Location
 from windtunnel.core.progress import Progress, silent
 from windtunnel.data import Dataset
-from windtunnel.engine.executors import Workers, checked_executor, python_workers, usable_workers
 from windtunnel.options import SubtypeOptions
 from windtunnel.report.subtypes import write_subtype_page
 from windtunnel.studies.subtype_planning import plan_subtypes
 from windtunnel.studies.subtype_study import SubtypeStudy
-from windtunnel.suites.inclusion import include_files
 
 
 def subtypes(
@@ -43,25 +42,25 @@ def subtypes(
 
 
 @dataclass(frozen=True)
-class PreparedSubtypes:
+class PreparedSubtypes(PreparedModels):
     """A study that is checked and can be run."""
 
     study: SubtypeStudy
     options: SubtypeOptions
 
     @property
-    def workers(self) -> int:
-        """The number of workers: as requested, or one per processor core; at most one per model."""
-        return usable_workers(len(self.study.items), self.options, portable=self.study.portable)
+    def models(self) -> int:
+        """The number of models that are trained."""
+        return len(self.study.items)
 
     @property
-    def default_workers(self) -> int:
-        """The number of workers in Python: as requested, else one, or all of a named executor."""
-        return python_workers(len(self.study.items), self.options, portable=self.study.portable)
+    def portable(self) -> bool:
+        """Whether other processes can open the data."""
+        return self.study.portable
 
     def run(self, workers: int, training: Progress = silent) -> SubtypeRobustness:
         """Train what is missing, and write accuracies and report; `training` counts epochs."""
-        chosen = Workers(workers, self.options.executor, self.options.address)
+        chosen = self._workers(workers)
         result = self.study.run(chosen, training)
         write_subtype_page(result, self.study.folder)
         return result
@@ -71,6 +70,5 @@ def prepare_subtypes(
     data: str | Location | Dataset, out: str | Location, options: SubtypeOptions
 ) -> PreparedSubtypes:
     """Check the inputs of a study; the method `run` of the result trains its models."""
-    include_files(options.include)
-    checked_executor(options.executor, options.address)
+    check_plugins(options)
     return PreparedSubtypes(plan_subtypes(data, out, options), options)

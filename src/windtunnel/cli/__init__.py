@@ -23,6 +23,7 @@ COMMANDS = {
     "benchmarks": ("windtunnel.cli.benchmarks", "Generate or select benchmarks from an overlap study."),
     "categories": ("windtunnel.cli.categories", "Group the corruptions of an overlap study."),
     "compare": ("windtunnel.cli.compare", "Compare finished runs with the first, image by image."),
+    "completion": ("windtunnel.cli.completion", "Print the completion script of a shell."),
     "curate": ("windtunnel.cli.curate", "Build a natural benchmark from your own images."),
     "data": ("windtunnel.cli.data", "Inspect datasets and verify made ones."),
     "demo": ("windtunnel.cli.demo", "Run a small network on scanned digits, with a report."),
@@ -33,11 +34,14 @@ COMMANDS = {
         "windtunnel.cli.effective_robustness",
         "Fit shifted to clean accuracy over many models.",
     ),
+    "env": ("windtunnel.cli.env", "Print versions and the machine for a bug report."),
     "experiment": ("windtunnel.cli.experiment", "Compare training remedies and wrappers."),
     "explain": ("windtunnel.cli.explain", "Draw the image regions that a prediction depends on."),
     "gate": ("windtunnel.cli.gate", "Exit with 1 if a run is worse than a baseline run."),
     "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
+    "leaderboard": ("windtunnel.cli.leaderboard", "Write a sortable page of own models."),
     "list": ("windtunnel.cli.list_", "List corruptions, suites, metrics and other plug-ins."),
+    "log": ("windtunnel.cli.log", "Log runs to MLflow, Weights & Biases or model cards."),
     "make": ("windtunnel.cli.make", "Write a corrupted copy of a dataset."),
     "overlap": ("windtunnel.cli.overlap", "Measure how far corruptions overlap, by training."),
     "plan": ("windtunnel.cli.plan", "Show how much work a run is, without running it."),
@@ -117,9 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Every error is one line.
     """
     if instruction := os.environ.get(COMPLETION):
-        from click.shell_completion import shell_complete
+        from windtunnel.cli.completion import complete
 
-        sys.exit(shell_complete(cli, {}, "windtunnel", COMPLETION, instruction))
+        sys.exit(complete(instruction))
     with spelled_by(_as_option):
         _run(arguments)
 

@@ -85,6 +85,7 @@ def _print_plan(console: Console, prepared: api.PreparedExperiment) -> None:
         *([("wrapped", f"{len(wrapped)}: {listed(wrapped)}")] if wrapped else []),
         ("models", f"{len(planned.trainings)} of {content.network}, {counted(content.seeds, 'seed')} each"),
         ("conditions", f"{len(planned.models.tested)} of {listed([suite.name for suite in planned.suites])}"),
+        *([("choosing", _choosing(prepared))] if planned.choosing else []),
         ("epochs", f"{planned.epochs:,} in all; the test of a model counts as one"),
         ("workers", f"{prepared.workers}"),
         ("disk", f"{byte_size(planned.models.test_bytes)} of test images while models are trained"),
@@ -92,6 +93,12 @@ def _print_plan(console: Console, prepared: api.PreparedExperiment) -> None:
         *(("note", note) for note in planned.notes),
     ]
     print_lines(console, lines)
+
+
+def _choosing(prepared: api.PreparedExperiment) -> str:
+    planned = prepared.experiment
+    suite = planned.choosing.name if planned.choosing else ""
+    return f"{suite}, on {counted(int(planned.chosen_on.sum()), 'test image')} that are not reported"
 
 
 def _print(console: Console, stored: api.StoredExperiment, out: str) -> None:

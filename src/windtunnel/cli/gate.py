@@ -11,6 +11,7 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.printing import print_table
+from windtunnel.report.change_summary import code_quality_json
 from windtunnel.report.gate_outcome import (
     HEADER,
     INTERVALS,
@@ -19,7 +20,6 @@ from windtunnel.report.gate_outcome import (
     full_verdict,
     gate_annotations,
     gate_junit,
-    gate_markdown,
     undecided_sentences,
 )
 from windtunnel.runs import load_run
@@ -50,9 +50,23 @@ STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold re
 @GROUP
 @INCLUDE
 @AS_JSON
-@click.option("--markdown", metavar="FILE", help="Write a table for a pull request.")
+@click.option("--markdown", metavar="FILE", help="Write the outcome and the changed scores as Markdown.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
+@click.option("--code-quality", metavar="FILE", help="Write GitLab's code-quality JSON.")
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.")
+@click.option("--summary", is_flag=True, help="Append the Markdown to the summary of the GitHub job.")
+@click.option(
+    "--comment",
+    is_flag=True,
+    help="Create or update a comment on the pull request of the GitHub job, with GITHUB_TOKEN.",
+)
+@click.option(
+    "--comment-name",
+    default=api.COMMENT_NAME,
+    show_default=True,
+    metavar="NAME",
+    help="Several gates of a pull request have a comment each if their names differ.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -64,7 +78,11 @@ def command(
     as_json: bool,
     markdown: str | None,
     junit: str | None,
+    code_quality: str | None,
     github: bool,
+    summary: bool,
+    comment: bool,
+    comment_name: str,
 ) -> None:
     """Exit with 1 if RUN is worse than BASE by more than the rules allow, compared image by image.
 
@@ -76,12 +94,13 @@ def command(
     Example:
       windtunnel gate new-run --against old-run --rule 'mce <= +1.0' --rule 'fog:* error <= +3'
     """
+    api.check_github(summary, comment_name)
     new, base = (load_run(folder, group=group) for folder in (run, against))
     gate = api.gate(new, base, rules, unsure=unsure)
-    if markdown:
-        Path(markdown).write_text(gate_markdown(gate), encoding="utf-8")
     if junit:
         Path(junit).write_text(gate_junit(gate), encoding="utf-8")
+    if code_quality:
+        Path(code_quality).write_text(code_quality_json(gate), encoding="utf-8")
     if as_json:
         print_json(gate.to_json())
     else:
@@ -89,6 +108,15 @@ def command(
     if github:
         for line in gate_annotations(gate):
             click.echo(line, err=as_json)
+    if markdown or summary or comment:
+        text = api.summarise_change(gate, new, base)
+        if markdown:
+            Path(markdown).write_text(text, encoding="utf-8")
+        if summary:
+            api.write_job_summary(text)
+        if comment:
+            posted = api.comment_on_pull_request(text, comment_name)
+            click.echo(f"comment  {posted.done}: {posted.note}", err=True)
     context.exit(EXIT_WORSE if gate.failed else 0)
 
 

@@ -22,26 +22,39 @@ def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     for column in columns:
         table.add_column(column, no_wrap=column == "name")
     for row in rows:
-        table.add_row(*(_cell(name, row[name]) for name in columns))
+        table.add_row(*(_cell(row[name]) for name in columns))
     console.print(table)
 
 
-def _cell(column: str, value: Any) -> str:
-    """A value in words: yes or no, and `none` for a corruption without severities."""
+def _cell(value: Any) -> str:
+    """A value in words: yes or no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "none" if column == "severities" and not value else str(value)
+    return str(value)
 
 
 def _show_metrics(console: Console, _kind: str, rows: list[dict[str, Any]]) -> None:
     """Print name, unit and direction of every metric in one line, and its help text below."""
-    for place, row in enumerate(rows):
-        facts = ", ".join(filter(None, (row["written"], row["unit"], DIRECTIONS.get(row["better"], ""))))
-        console.print(f"[bold]{row['name']}[/bold]  ", end="", highlight=False)
-        console.print(facts, markup=False, highlight=False, soft_wrap=True)
-        lines = textwrap.wrap(row["about"], console.width - len(INDENT), break_on_hyphens=False)
-        for line in [*lines, *([""] if place < len(rows) - 1 else [])]:
-            console.print(f"{INDENT}{line}".rstrip(), markup=False, highlight=False)
+    for row in rows:
+        facts = (row["written"], row["unit"], DIRECTIONS.get(row["better"], ""))
+        _show_entry(console, row["name"], facts, row["about"], last=row is rows[-1])
+
+
+def _show_corruptions(console: Console, _kind: str, rows: list[dict[str, Any]]) -> None:
+    """Print name, family and severities of every corruption in one line, and what it imitates below."""
+    for row in rows:
+        severities = f"{row['severities']} severities" if row["severities"] else "one strength"
+        facts = (row["family"], severities, "random" if row["random"] else "")
+        _show_entry(console, row["name"], facts, row["imitates"], last=row is rows[-1])
+
+
+def _show_entry(console: Console, name: str, facts: tuple[str, ...], text: str, *, last: bool) -> None:
+    """Print a name with facts in one line, and a text below; a blank line follows unless it is the last."""
+    console.print(f"[bold]{name}[/bold]  ", end="", highlight=False)
+    console.print(", ".join(filter(None, facts)), markup=False, highlight=False, soft_wrap=True)
+    lines = textwrap.wrap(text, console.width - len(INDENT), break_on_hyphens=False)
+    for line in [*lines, *([] if last else [""])]:
+        console.print(f"{INDENT}{line}".rstrip(), markup=False, highlight=False)
 
 
 def _show_published(console: Console, _kind: str, _rows: list[dict[str, Any]]) -> None:
@@ -71,15 +84,17 @@ INDENT = "    "
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # Columns that are too wide for the terminal; --json prints all.
 WIDE = {
-    "corruptions": ("drawn", "note", "min_side_px", "met_by", "source"),
     "sequences": ("random", "met_by", "source", "frames"),
     "layouts": ("corrupted",),
-    **dict.fromkeys(("wrappers", "image-steps", "batch-steps", "losses"), ("parameters", "source")),
+    **dict.fromkeys(
+        ("wrappers", "image-steps", "batch-steps", "losses", "destinations"), ("parameters", "source")
+    ),
     "decoders": ("needs", "scales"),
     "resizers": ("needs",),
     "natural-sets": ("own", "source"),
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
+    "corruptions": _show_corruptions,
     "metrics": _show_metrics,
     "published": _show_published,
 }

@@ -16,7 +16,7 @@ from windtunnel.core.locations import Location
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.options import MakeOptions
-from windtunnel.options.make import STEPS_LAYOUT
+from windtunnel.options.make import COPIES_LAYOUT, STEPS_LAYOUT
 
 # Unreadable images that are listed.
 LEFT_OUT_SHOWN = 5
@@ -35,12 +35,14 @@ def command(suite: str, data: str, out: str, as_json: bool, console: Console, **
     SUITE is a suite's name or TOML file. imagenet-c contains the fifteen corruptions and the four extra ones,
     as published; imagenet-p contains the ten sequences and the four extra ones. imagenet-s contains three
     decoders and six resizes, an .npy file per image, for other programs: windtunnel run does not read them.
+    Annotated data (COCO, Pascal VOC, YOLO) is copied at its own sizes, with a COCO file for every condition.
     The same command continues an unfinished set and repairs a damaged one.
 
     \b
     Example:
       windtunnel make imagenet-c ./val ./ImageNet-C-of-mine
       windtunnel run resnet50.onnx ./ImageNet-C-of-mine
+      windtunnel make coco-c ./instances.json ./COCO-C-of-mine --only fog
       windtunnel make imagenet-p ./val ./ImageNet-P-of-mine --layout videos
     """
     with Bar(console, "reading image headers") as bar:
@@ -68,9 +70,14 @@ def command(suite: str, data: str, out: str, as_json: bool, console: Console, **
         [
             ("made", f"{prepared.folder}   {plan.files:,} images, recipe {manifest.digest[:8]}"),
             ("verify", shlex.join(["windtunnel", "data", "verify", out])),
-            *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if plan.layout != "npy" else []),
+            *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if _is_scored_whole(plan) else []),
         ],
     )
+
+
+def _is_scored_whole(plan: api.MakePlan) -> bool:
+    """Whether `windtunnel run` takes the whole set."""
+    return plan.layout not in (STEPS_LAYOUT, COPIES_LAYOUT)
 
 
 def _lines(plan: api.MakePlan, target: Location, workers: int) -> list[tuple[str, str]]:

@@ -41,7 +41,8 @@ OF_RUNS = ("run_folder", "metrics", "baseline", "group", "include", "as_json", "
 @click.option(
     "--predictions",
     metavar="FILE",
-    help="A Parquet, npz, CSV, JSON or JSONL file of predictions made elsewhere.",
+    help="A Parquet, npz, CSV, JSON or JSONL file of predictions made elsewhere; or COCO results: a JSON "
+    "file, or a folder with clean.json, fog/3.json ...",
 )
 @click.option("--data", help="With --predictions: their images.")
 @click.option("--suite", help="With --predictions: the suite of their conditions.")

@@ -18,7 +18,7 @@ Different here:
 - Subfolders in names are created, and a file is written atomically.
 - No decoder applies an EXIF orientation. In the generator only OpenCV does.
 - `save_dir`, the name in the paper, is an alias of `save_root`.
-- FFmpeg is used through PyAV (`pip install 'av>=14'`), not as a program. Sizes come from the image itself.
+- FFmpeg is used through PyAV (`pip install 'av>=17'`), not as a program. Sizes come from the image itself.
 """
 
 from __future__ import annotations

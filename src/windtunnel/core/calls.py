@@ -27,6 +27,7 @@ _QUOTED = re.compile(r"""=\s*(?:'[^']*'|"[^"]*")""")
 # A text that needs no quotes.
 _BARE = re.compile(r"[^\s,|'\"()](?:[^,|'\"()]*[^\s,|'\"()])?")
 _CALL = re.compile(r"\s*(?P<name>[\w/-]+)\s*(?:\((?P<arguments>.*)\))?\s*", re.DOTALL)
+_PARAMETERS = re.compile(r"(?P<before>.+?)\((?P<arguments>\s*\w+\s*=.*)\)\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Parameter:
                 raise UserError(f"{plugin}: {self.name} is {text!r}; give {' or '.join(self.choices)}.")
             return text
         whole = isinstance(self.default, int)
-        number = _number(value)
+        number = number_of(value)
         in_range = number is not None and self.low <= number <= self.high
         fits = (
             number is not None
@@ -153,17 +154,34 @@ def parse_call(text: str, registry: Registry[P]) -> Call[P]:
             f"{example}. {registry.command} lists them."
         )
     plugin = registry.get(match["name"])
+    given = parse_arguments(match["arguments"] or "", text, plugin.written)
+    return Call(plugin, plugin.settings(given))
+
+
+def split_parameters(text: str, written: str) -> tuple[str, dict[str, object]]:
+    """The text before parentheses, and the parameters in them: `timm:resnet50(weights=best.pth)`.
+
+    The name of a file may end in parentheses. `written` is how users write such a text.
+    """
+    match = None if _is_file(text) else _PARAMETERS.fullmatch(text)
+    if match is None:
+        return text, {}
+    return match["before"].strip(), parse_arguments(match["arguments"], text, written)
+
+
+def parse_arguments(arguments: str, text: str, written: str) -> dict[str, object]:
+    """The parameters in `clip=3, tiles=4`, by name; refuses what is not NAME=VALUE."""
     given: dict[str, object] = {}
-    for argument in filter(None, map(str.strip, _split(match["arguments"] or "", ","))):
-        name, equals, written = (part.strip() for part in argument.partition("="))
-        value = _unquoted(written)
-        if not equals or not name or not written or value is None or name in given:
+    for argument in filter(None, map(str.strip, _split(arguments, ","))):
+        name, equals, value_text = (part.strip() for part in argument.partition("="))
+        value = _unquoted(value_text)
+        if not equals or not name or not value_text or value is None or name in given:
             raise UserError(
                 f"{text}: '{argument}' is not understood; write each parameter once, as NAME=VALUE: "
-                f"{plugin.written}."
+                f"{written}."
             )
         given[name] = value
-    return Call(plugin, plugin.settings(given))
+    return given
 
 
 def split_chain(text: str) -> list[str]:
@@ -236,14 +254,14 @@ def written_value(value: Value) -> str:
     """A value as text, short if that is exact: `0.5`, `4/255`."""
     if isinstance(value, float):
         exact = (f"{value:g}", f"{value * 255:.0f}/255")
-        return next((text for text in exact if _number(text) == value), repr(value))
+        return next((text for text in exact if number_of(text) == value), repr(value))
     text = str(value)
     if not isinstance(value, str) or _BARE.fullmatch(text):
         return text
     return f'"{text}"' if "'" in text else f"'{text}'"
 
 
-def _number(value: object) -> float | None:
+def number_of(value: object) -> float | None:
     """A finite number, or the number or fraction (`8/255`) that a text contains; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

@@ -45,6 +45,13 @@ class Detections:
         parts[:] = np.split(values, np.cumsum(self.counts)[:-1]) if len(self.counts) else []
         return parts
 
+    def best_scores(self, count: int = 10) -> NDArray[np.float32]:
+        """The highest scores of every image (n, count), 0 where there are fewer boxes."""
+        scores = np.zeros((len(self), count), np.float32)
+        for row, values in enumerate(self.by_image(self.scores)):
+            scores[row, : len(values)] = values[:count]
+        return scores
+
 
 def detections_of(
     images: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]], most: int = MOST_DETECTIONS

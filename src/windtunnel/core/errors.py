@@ -66,6 +66,8 @@ def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") 
     close = difflib.get_close_matches(given, names, n=1, cutoff=0.66) or difflib.get_close_matches(
         given, [name for name in names if name[:1].lower() == given[:1].lower()], n=1, cutoff=0.6
     )
+    if len(given) > 1:  # an abbreviation
+        close = [name for name in names if name.lower().startswith(given.lower())][:1] or close
     meant = f" Did you mean {close[0]}?" if close else ""
     shown = ", ".join(names[:MAX_NAMES_SHOWN])
     more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""

@@ -115,6 +115,8 @@ class ModelRecipe(Record, frozen=True):
         top_k: the number of best classes, if only these are known; else None.
         assets: digests of the files of third-party decoders and resizers.
         wrappers: the wrappers around the model, the outermost first.
+        batch_dependent: whether its scores of an image depend on the other images of a batch or on earlier
+            calls.
     """
 
     kind: str
@@ -126,6 +128,7 @@ class ModelRecipe(Record, frozen=True):
     top_k: int | None = None
     assets: dict[str, str] = msgspec.field(default_factory=dict)
     wrappers: tuple[WrapperRecord, ...] = ()
+    batch_dependent: bool = False
 
     @property
     def weights(self) -> str:
@@ -142,6 +145,28 @@ class PartRecord(Record, frozen=True):
     of: int
 
 
+class FrameChoices(Record, frozen=True):
+    """How pm-k of annotated frames is measured, where the paper leaves it open.
+
+    Attributes:
+        k: the largest distance of a neighbour from its anchor, in frames.
+        anchors: `apart` for sets that share no frame, `every:N`, or `listed` for those of a file.
+        iou: the overlap at which a detection matches an object.
+        absent: whether detections of categories that a frame does not have count in its AP: `ignored` or
+            `counted`.
+        ties: which of equally bad frames is the worst: `nearest` to the anchor, then the earlier one, or
+            `earliest`.
+        anchor: whether an anchor may be its own worst frame: `included` or `excluded`.
+    """
+
+    k: int = 10
+    anchors: str = "apart"
+    iou: float = 0.5
+    absent: str = "ignored"
+    ties: str = "nearest"
+    anchor: str = "included"
+
+
 class NaturalRecipe(Record, frozen=True):
     """The parts of a natural set, and its frame sets."""
 
@@ -150,6 +175,7 @@ class NaturalRecipe(Record, frozen=True):
     frames: int = 0
     frame_sets: int = 0
     frame_digest: str = ""
+    choices: FrameChoices | None = None
 
 
 class FilterModelInfo(Record, frozen=True):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ BYTES = np.dtype(np.uint8)
 COLOURS = (1, 3)
 
 PixelFunction = Callable[..., Image]
+# What a unit does to the places of objects.
+Motion = Literal["", "moves", "pieces"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Corruption(Plugin):
         prefix: what the name begins with, such as `s2n/`; the name of its folder.
         drawn: the parameters that are drawn for every image, in one sentence; "" if severities set them.
         min_side_px: the shortest side of images that it changes as defined.
+        motion: what it does to the places of objects: "" leaves them, `moves` moves them (boxes and masks
+            must follow), `pieces` tears them apart (boxes have no meaning).
     """
 
     function: PixelFunction
@@ -78,6 +83,7 @@ class Corruption(Plugin):
     prefix: str = ""
     drawn: str = ""
     min_side_px: int = MIN_SIDE_PX
+    motion: Motion = ""
 
     @cached_property
     def name(self) -> str:
@@ -213,6 +219,7 @@ def corruption(
     family: str = "",
     drawn: str = "",
     min_side_px: int = MIN_SIDE_PX,
+    motion: Motion = "",
 ) -> Callable[[PixelFunction], Corruption]:
     """Turn a pixel function into a corruption; without `params` and `severities` it has one strength."""
     for edition, rows in severities.items():
@@ -237,6 +244,7 @@ def corruption(
             family,
             drawn=drawn,
             min_side_px=min_side_px,
+            motion=motion,
         )
 
     return decorate

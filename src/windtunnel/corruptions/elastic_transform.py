@@ -53,6 +53,7 @@ from windtunnel.kernels.warp import affine_mirrored, displace_mirrored
     family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
+    motion="moves",
     golden="c139c209efc2d91a69113ca9733e383b",
 )
 def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, affine_px: float) -> Image:

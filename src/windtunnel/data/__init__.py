@@ -14,7 +14,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.locations import Location, location_of
-from windtunnel.core.records import PrecomputedIdentity
+from windtunnel.core.records import FrameChoices, PrecomputedIdentity
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import digest64
 from windtunnel.imaging.files import read_file as read_file
@@ -117,6 +117,11 @@ class Dataset:
     def frames(self) -> tuple[FrameRow, ...]:
         """The frames of videos, each with the anchor it belongs to; empty for other datasets."""
         return ()
+
+    @property
+    def frame_choices(self) -> FrameChoices | None:
+        """How pm-k of annotated frames is measured; None for other datasets."""
+        return None
 
     @property
     def annotations(self) -> Mapping[str, Objects] | None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from windtunnel.core.annotations import Objects
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset
+
+# A number, or null for a number that is not one (json.dumps writes NaN, which is no JSON).
+Coordinate = float | None
 
 
 class AnnotatedDataset(Dataset):
@@ -33,6 +40,17 @@ class AnnotatedDataset(Dataset):
     def notes(self) -> Sequence[str]:
         """Notes on annotations that were left out."""
         return self._notes
+
+    @property
+    def category_ids(self) -> Sequence[int | str]:
+        """The ids of the categories in annotation files: from 1 in the order of the classes."""
+        return tuple(range(1, len(self.label_space) + 1))
+
+    def reader(self) -> Dataset:
+        """The dataset without its annotations."""
+        reader = copy.copy(self)
+        reader._objects = {}
+        return reader
 
     def categories_of(self, id_: str) -> tuple[int, ...]:
         """The categories of an image's objects, each once: its labels for classifiers."""
@@ -60,6 +78,45 @@ class AnnotatedDataset(Dataset):
                 f"{outside[0]}): no detection can match."
             )
         return notes
+
+
+@dataclass
+class BoxFaults:
+    """Annotations that are left out, counted by what is wrong with their boxes."""
+
+    _counts: Counter[str] = field(default_factory=Counter)
+    _first: dict[str, str] = field(default_factory=dict)
+
+    def has(self, box: Sequence[Coordinate], where: str) -> bool:
+        """Whether a box of left, top, width and height has a fault, which is counted."""
+        reason = box_fault(box)
+        if reason:
+            self.add(reason, where)
+        return bool(reason)
+
+    def add(self, reason: str, where: str) -> None:
+        """Count an annotation that is left out; `where` names it."""
+        self._counts[reason] += 1
+        self._first.setdefault(reason, where)
+
+    @property
+    def notes(self) -> list[str]:
+        """A note for every fault, with the first annotation that has it."""
+        return [
+            f"{counted(count, 'annotation')} left out: the box {reason} (the first: {self._first[reason]})."
+            for reason, count in self._counts.items()
+        ]
+
+
+def box_fault(box: Sequence[Coordinate]) -> str:
+    """What is wrong with a box of left, top, width and height; "" for a sound one."""
+    if len(box) != 4:
+        return f"has {len(box)} numbers instead of 4"
+    if any(value is None or not math.isfinite(value) for value in box):
+        return "is not finite"
+    if min(value or 0 for value in box[2:]) <= 0:
+        return "has no area"
+    return ""
 
 
 def _has_declared_size(image: Surveyed) -> bool:

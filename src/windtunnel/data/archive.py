@@ -16,6 +16,7 @@ from windtunnel.core.locations import Location, local_file, matching
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, is_image_name, nfc
 from windtunnel.data.folder import labelled_by_folder
+from windtunnel.data.tar_index import is_ended
 from windtunnel.imaging.files import check_bytes
 
 SUFFIXES = (".zip", ".tar")
@@ -50,6 +51,7 @@ class _Tar:
     def __init__(self, path: Location) -> None:
         self._file = tarfile.open(local_file(path), "r:")  # noqa: SIM115 - kept open for later reads
         entries = [entry for entry in self._file if not entry.isdir()]
+        is_ended(self._file, path)
         self._names = [entry.name.removeprefix("./") for entry in entries]
         self._members = dict(zip(self._names, entries, strict=True))
 

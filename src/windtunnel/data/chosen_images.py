@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
@@ -25,7 +25,7 @@ class ChosenImages(Dataset):
     location: str
     label_space: LabelSpace
     source: Dataset
-    chosen: tuple[Sample, ...]
+    chosen: tuple[Sample, ...] = field(repr=False)
 
     @property
     def portable(self) -> bool:

@@ -15,11 +15,11 @@ from windtunnel.core.locations import Location, local_file
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data import nfc, read_file, refuse_duplicates
-from windtunnel.data.annotated import AnnotatedDataset
+from windtunnel.data.annotated import AnnotatedDataset, BoxFaults, Coordinate
 
 Id = int | str
-# A number, or null for a number that is not one (json.dumps writes NaN, which is no JSON).
-Coordinate = float | None
+# How files write that an object has no mask.
+NO_MASK = (b"null", b"[]")
 
 
 class CocoImage(msgspec.Struct):
@@ -85,9 +85,9 @@ class CocoDataset(AnnotatedDataset):
         self.label_space = LabelSpace(
             "categories", tuple(category.name for category in ordered), "categories in the order of their ids"
         )
-        self.category_ids = tuple(category.id for category in ordered)
+        self._category_ids = tuple(category.id for category in ordered)
         names = {image.id: nfc(image.file_name) for image in content.images}
-        place = {id_: number for number, id_ in enumerate(self.category_ids)}
+        place = {id_: number for number, id_ in enumerate(self._category_ids)}
         unknown_image = [thing for thing in content.annotations if thing.image_id not in names]
         unknown_category = [thing for thing in content.annotations if thing.category_id not in place]
         for wrong, what in ((unknown_image, "image_id"), (unknown_category, "category_id")):
@@ -117,6 +117,11 @@ class CocoDataset(AnnotatedDataset):
         if image.frame_index is not None:
             meta["frame"] = str(image.frame_index)
         return Sample(id_, self.categories_of(id_), meta)
+
+    @property
+    def category_ids(self) -> Sequence[int | str]:
+        """The ids of the categories in the file."""
+        return self._category_ids
 
     def samples(self) -> Sequence[Sample]:
         """Every image of the file, sorted by name."""
@@ -158,13 +163,9 @@ def _objects(
 ) -> tuple[dict[str, Objects], list[str]]:
     """The objects of every image, and notes on boxes that are left out."""
     objects: dict[str, list[ObjectAnnotation]] = {}
-    wrong: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    faults = BoxFaults()
     for thing in annotations:
-        reason = box_fault(thing.bbox)
-        if reason:
-            wrong[reason] += 1
-            first.setdefault(reason, str(thing.id))
+        if faults.has(thing.bbox, f"id {thing.id}"):
             continue
         left, top, width, height = (float(value or 0) for value in thing.bbox)
         area = thing.area if thing.area is not None and math.isfinite(thing.area) else width * height
@@ -175,25 +176,10 @@ def _objects(
                 area,
                 bool(thing.iscrowd),
                 str(thing.id),
-                thing.segmentation,
+                None if bytes(thing.segmentation) in NO_MASK else thing.segmentation,
             )
         )
-    notes = [
-        f"{counted(count, 'annotation')} left out: the box {reason} (the first: id {first[reason]})."
-        for reason, count in wrong.items()
-    ]
-    return {id_: tuple(things) for id_, things in objects.items()}, notes
-
-
-def box_fault(box: Sequence[Coordinate]) -> str:
-    """What is wrong with a box of left, top, width and height; "" for a sound one."""
-    if len(box) != 4:
-        return f"has {len(box)} numbers instead of 4"
-    if any(value is None or not math.isfinite(value) for value in box):
-        return "is not finite"
-    if min(value or 0 for value in box[2:]) <= 0:
-        return "has no area"
-    return ""
+    return {id_: tuple(things) for id_, things in objects.items()}, faults.notes
 
 
 def _refuse_twice(ids: Sequence[Id], what: str, file: Location) -> None:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from windtunnel import published
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
 from windtunnel.core.metrics import needing
@@ -20,6 +21,9 @@ from windtunnel.data.label_spaces import (
     stray_names,
 )
 from windtunnel.published.imagenet import imagenet_1k
+
+# Maps that come with the package, by name.
+SHIPPED_MAPS = {"laion-c": "laion_c_classes.csv"}
 
 
 def refuse_unlabelled(location: str, suite: str, metrics: Sequence[str], samples: Sequence[Sample]) -> None:
@@ -117,10 +121,14 @@ def without_images(space: LabelSpace, wider: LabelSpace) -> list[str]:
 
 
 def _map_rows(file: Path) -> list[dict[str, str]]:
-    if not file.is_file():
-        raise UserError(f"No such map: {file}. Give a CSV file with the columns output,class.")
+    if not file.is_file() and file.name not in SHIPPED_MAPS:
+        raise UserError(
+            f"No such map: {file}. Give a CSV file with the columns output,class, or "
+            f"{' or '.join(SHIPPED_MAPS)}."
+        )
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        shipped = "" if file.is_file() else published.read_text(SHIPPED_MAPS[file.name])
+        text = shipped or file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{file} is not UTF-8 text ({error.reason}); save the map as UTF-8.") from error
     reader = csv.DictReader(io.StringIO(text, newline=""))

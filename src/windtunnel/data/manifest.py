@@ -35,6 +35,10 @@ HIDDEN_FOLDER = ".windtunnel"
 LOCK = f"{HIDDEN_FOLDER}/lock"
 SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
 CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
+# The layout of sets of whole images, each condition a dataset of its own.
+COPIES = "copies"
+# The size of a checksum.
+DIGEST_BYTES = 16
 
 # The recipe fields in which an existing set may differ, with names for messages; the seed comes first,
 # because it also chooses the images of a subset.
@@ -106,8 +110,8 @@ class Manifest:
         """By id, the content hash of the source image that each image was made from.
 
         `content` maps ids to the content hashes of the clean images in the set. An image that has changed
-        since it was made is omitted. Rows of arrays have no digest of their own and are not checked here;
-        `windtunnel data verify` checks them.
+        since it was made is omitted. Rows of arrays and members of shards have no digest of their own and are
+        not checked here; `windtunnel data verify` checks them.
         """
         made = self._clean_digests()
         rows = read_table(self.root / SAMPLES_FILE, ["id", "name", "content"]).to_pylist()
@@ -119,8 +123,8 @@ class Manifest:
         }
 
     def _clean_digests(self) -> dict[str, str]:
-        """By class and name, the digest of each clean file when it was made; empty for arrays."""
-        if self.recipe.layout == "arrays":
+        """By class and name, the digest of each clean file when it was made; empty for arrays and shards."""
+        if self.recipe.layout in ("arrays", "webdataset"):
             return {}
         clean = {condition.name for condition in self.conditions if condition.is_clean}
         return {
@@ -224,7 +228,7 @@ def read_table(path: Location, columns: list[str] | None = None) -> pa.Table:
 
 def checksum(content: bytes | bytearray) -> str:
     """128 bits of BLAKE2b, as 32 hexadecimal digits."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _without_suffix(name: str) -> str:

@@ -39,7 +39,7 @@ def detect_natural_set(source: object) -> str:
     name = re.sub("[_ ]", "-", (path.resolve().name if path.is_dir() else path.stem).lower())
     if path.is_dir() and holds_frame_sets(path):
         return _named(name, ("video", "ytbb")) or _by_keys(path)
-    name_of_set = _named(name, ("wordnet", "indices", "objectnet"))
+    name_of_set = _named(name, ("wordnet", "indices", "objectnet", "attributes"))
     if not path.is_dir():
         return name_of_set or ("pm-k" if lists_frame_sets(path) else "")
     folders = _folders(path)

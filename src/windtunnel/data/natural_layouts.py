@@ -14,6 +14,12 @@ from windtunnel.core.locations import Location, location_of
 from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.annotated_frames import (
+    annotated_dataset,
+    annotated_frames,
+    parse_choices,
+    refuse_frame_sets,
+)
 from windtunnel.data.frame_layouts import frame_images
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.natural_classes import counted_imagenet_classes
@@ -34,6 +40,8 @@ V2_VERSIONS = {
     "top-images": "top-?images",
 }
 OBJECTNET_BORDER_PX = 2
+# The column of an image's attribute, for slices.
+ATTRIBUTE = "attribute"
 NO_CLEAN = (
     f"No clean images were given ({option('clean', 'DATA')}): there is no clean error and no accuracy drop."
 )
@@ -44,6 +52,7 @@ def open_natural(
     name: str,
     clean: str | Location | Dataset | None = None,
     notes: Sequence[str] = (),
+    frame_sets: str = "",
 ) -> NaturalDataset:
     """Open a natural set, together with the clean images of the same classes.
 
@@ -52,8 +61,10 @@ def open_natural(
         name: which set it is, as in `published/natural.toml`.
         clean: ordinary images of the same classes, such as ImageNet's validation set.
         notes: further notes for the user.
+        frame_sets: how frame sets of annotated frames are made; "" for the defaults.
     """
     if isinstance(source, NaturalDataset):
+        refuse_frame_sets(frame_sets)
         if clean is not None or source.natural.name != name:
             raise UserError(f"{source.location} is already open as {source.natural.name}; give its path.")
         return source
@@ -68,7 +79,7 @@ def open_natural(
             f"{option('clean')}, such as ImageNet's validation set."
         )
     clean_dataset = None if clean is None else _plain(clean)
-    images = _images(natural, source, clean_dataset)
+    images = _images(natural, source, clean_dataset, frame_sets)
     if not images.samples:
         raise UserError(f"{images.dataset.location} contains no image of {natural.title}.")
     if clean_dataset is None:
@@ -90,12 +101,19 @@ def _declared(source: str | Location | Dataset, name: str) -> NaturalSet:
     return own if own is not None and own.name == name else natural_set(name)
 
 
-def _images(natural: NaturalSet, source: str | Location | Dataset, clean: Dataset | None) -> Images:
+def _images(
+    natural: NaturalSet, source: str | Location | Dataset, clean: Dataset | None, frame_sets: str = ""
+) -> Images:
+    if natural.layout == "frames" and (annotated := annotated_dataset(source)):
+        return annotated_frames(natural, annotated, parse_choices(frame_sets))
+    refuse_frame_sets(frame_sets)
     if natural.layout in ("video", "ytbb", "frames"):
         return frame_images(natural, source)
     if natural.layout == "objectnet":
         return _objectnet(natural, source)
     dataset = _plain(source)
+    if natural.layout == "attributes":
+        return _by_attribute(natural, dataset)
     if natural.layout == "indices":
         return _numbered(natural, dataset)
     if natural.layout == "wordnet":
@@ -227,6 +245,26 @@ def _objectnet(natural: NaturalSet, source: str | Location | Dataset) -> Images:
         border_px=OBJECTNET_BORDER_PX,
         notes=notes,
     )
+
+
+def _by_attribute(natural: NaturalSet, dataset: Dataset) -> Images:
+    """Images in `<attribute>/<class>/<image>`, or in the class folders of one attribute."""
+    table = several_ids(natural.table)
+    samples, used = [], set[str]()
+    for sample in dataset.samples():
+        *attribute, folder, _ = ("", *sample.id.split("/"))
+        if (key := folder_key(folder)) in table:
+            meta = {**sample.meta, ATTRIBUTE: attribute[-1]} if attribute and attribute[-1] else sample.meta
+            samples.append(replace(sample, labels=table[key], meta=meta))
+            used.add(key)
+    if not samples:
+        raise UserError(
+            f"{dataset.location} contains none of {natural.title}'s {len(table)} class folders, such as "
+            f"'{next(iter(table))}'; give the folder that contains background, texture and material, or "
+            f"another {option('suite')}."
+        )
+    notes = _count_notes(natural, len(used), len(table), len(dataset.samples()) - len(samples))
+    return Images(natural.part, natural.role, dataset, samples, imagenet_1k(), notes=notes)
 
 
 def _first_of(folders: Counter[str]) -> str:

@@ -6,13 +6,15 @@ same classes under `clean/`. `meta["part"]` of a sample is the part's name, unde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from windtunnel.core.annotations import Objects
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import FrameChoices
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, stratified_subset
@@ -43,6 +45,7 @@ class Images:
         name: name of the set, if it differs from the dataset's.
         border_px: the number of pixels that reading cuts from every side.
         notes: notes for the user.
+        choices: for annotated frames, how pm-k is measured; else None.
     """
 
     part: str
@@ -54,6 +57,7 @@ class Images:
     name: str = ""
     border_px: int = 0
     notes: tuple[str, ...] = field(default=())
+    choices: FrameChoices | None = None
 
     def read(self, sample: Sample) -> bytes | Image:
         """An image's bytes; its pixels if a border is cut."""
@@ -112,6 +116,20 @@ class NaturalDataset(Dataset):
     def frames(self) -> tuple[FrameRow, ...]:
         """The frames of video sets, each with its anchor."""
         return self.images.frames
+
+    @property
+    def frame_choices(self) -> FrameChoices | None:
+        """How pm-k of annotated frames is measured; None for other sets."""
+        return self.images.choices
+
+    @cached_property
+    def annotations(self) -> Mapping[str, Objects] | None:
+        """The objects of every image of both parts by its id; None for sets without annotated objects."""
+        own = self.images.dataset.annotations
+        clean = self.clean.dataset.annotations if self.clean else None
+        if own is None or not clean:
+            return own
+        return {**own, **{f"{CLEAN}/{id_}": objects for id_, objects in clean.items()}}
 
     @property
     def notes(self) -> list[str]:
@@ -188,11 +206,13 @@ class NaturalDataset(Dataset):
         own = [image for image in readable if image.sample.meta["part"] != CLEAN]
         _refuse_same_images(self.location, {image.content for image in own}, clean)
         both = [image.sample.id for image in own if image.content in clean]
+        notes = [] if self.annotations is None else self.images.dataset.check_content(own)
         if not both:
-            return []
+            return notes
         return [
+            *notes,
             f"{len(both):,} of {len(own):,} images of {self.location} ('{both[0]}' ...) are also among the "
-            "clean images (identical files); remove them from one side."
+            "clean images (identical files); remove them from one side.",
         ]
 
     def reason_left_out(self) -> Callable[[str], str]:

@@ -27,8 +27,13 @@ from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.data.shelf import Place, place_text
+from windtunnel.published.c_bar import IMAGENET_C_BAR, c_bar_strengths
 
-LEVEL_NAMES = {str(level): level for level in SEVERITIES}
+# Names of severity folders: those of ImageNet-C, and those of LAION-C.
+LEVEL_NAMES = {
+    **{str(level): level for level in SEVERITIES},
+    **{f"intensity_level_{level}": level for level in SEVERITIES},
+}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # The number of ignored folders that a message names, and of examples of their content.
 MOST_LISTED, EXAMPLES = 50, 5
@@ -189,11 +194,12 @@ def _levels(corruption: Location) -> tuple[dict[Place, Location], list[str]]:
 def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
     """The severity for each folder name of a corruption; other names are left out.
 
-    Folders are severities 1 to 5, or strengths as ImageNet-C-bar's script writes them ("0.80"), compared as
-    numbers. If both are possible ("4"), the reading that explains more folders is used.
+    Folders are severities 1 to 5 (`intensity_level_1` in LAION-C), or strengths as ImageNet-C-bar's script
+    writes them ("0.80"), compared as numbers. If both are possible ("4"), the reading that explains more
+    folders is used.
     """
     names = list(folders)
-    strengths = c_bar_strengths().get(corruption, {})
+    strengths = _folder_strengths().get(corruption, {})
     by_level = {name: LEVEL_NAMES[name] for name in names if name in LEVEL_NAMES}
     by_strength = {
         name: strengths[float(name)] for name in names if _NUMBER.fullmatch(name) and float(name) in strengths
@@ -202,10 +208,12 @@ def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1)
-def c_bar_strengths() -> dict[str, dict[float, int]]:
+def _folder_strengths() -> dict[str, dict[float, int]]:
     """The severities of ImageNet-C-bar's folder names: corruption -> strength -> severity."""
-    rows = csv.DictReader(io.StringIO(published.read_text("c_bar_strengths.csv")))
-    return {row["corruption"]: {float(row[f"s{level}"]): level for level in SEVERITIES} for row in rows}
+    return {
+        corruption: dict(zip(strengths, SEVERITIES, strict=True))
+        for corruption, strengths in c_bar_strengths()[IMAGENET_C_BAR].items()
+    }
 
 
 @dataclass(frozen=True)

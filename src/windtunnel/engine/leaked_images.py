@@ -43,7 +43,12 @@ def refuse_fitted_images(
     count = sum((sources.get(image.sample.id) or image.content) in fitted.contents for image in surveyed)
     if not count and fitted.pixels:
         samples = [image.sample for image in surveyed if image.status == "ok"]
-        decoded = survey(dataset, samples, progress, decoded=True)
+
+        def decoding(done: int, total: int, failed: int = 0, /) -> None:
+            # The same images were counted before, when they were surveyed.
+            progress(done, len(surveyed) + total, failed)
+
+        decoded = survey(dataset, samples, decoding, decoded=True)
         count = sum(image.pixels in fitted.pixels for image in decoded)
     if count:
         raise UserError(
@@ -64,6 +69,8 @@ def refuse_fitted_images(
             f"{found}. Their clean images are not known, so they may be corrupted copies; give the whole set "
             f"with {option('clean', 'CLEAN')} to compare the clean images, or {FIT_AGAIN}."
         )
+    if not any(_is_a_name(image.sample.id) for image in same):
+        return []
     return [
         f"{found}, with other content. If they are versions of the same images, the scores are "
         "optimistically biased."
@@ -80,6 +87,11 @@ def _names(ids: Iterable[str]) -> set[str]:
         if any(character.isalpha() for character in base):
             names.add(base)
     return names
+
+
+def _is_a_name(id_: str) -> bool:
+    """Whether an id can identify an image: numbers of rows, as in arrays, are the same in all sets."""
+    return "/" in id_ or any(character.isalpha() for character in stem(id_))
 
 
 def _is_of_a_stored_set(location: str) -> bool:

@@ -32,6 +32,7 @@ from windtunnel.data.manifest import Manifest
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk, chunk_size
 from windtunnel.engine.leaked_images import refuse_fitted_images
+from windtunnel.engine.object_motion import check_motion
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
 from windtunnel.models.wrapping import training_notes
@@ -150,6 +151,8 @@ def make_plan(
     suite, step_notes = _available(suite, model, dataset, canvas, readable)
     conditions, missing = _conditions(suite, dataset, canvas, options.settings, present)
     suite.check_frames(conditions)
+    if task.whole_images and not precomputed:
+        notes += check_motion(conditions)
     if precomputed:  # after the conditions: a set without any condition of the suite is refused first
         mapping.check_metrics(suite.name, suite.metrics)
     notes += [*dataset.check_content(readable), *video_notes, *step_notes]

@@ -85,6 +85,8 @@ class ChunkPredictions:
         """Predict one batch; if the network fails on it, its images are tried one by one."""
         try:
             outputs = predict_within_memory(network, batch)
+        except RunFailed:  # of a server that cannot be reached: no image is to blame
+            raise
         except Exception as error:  # the model's own code
             if len(places) > 1:
                 for row, place in enumerate(places):

@@ -33,6 +33,7 @@ def model_recipe(model: Model) -> ModelRecipe:
         top_k=model.top_k,
         assets=model.preprocess.geometry.assets(),
         wrappers=model.wrappers,
+        batch_dependent=model.batch_dependent,
     )
 
 
@@ -84,7 +85,9 @@ def _natural_recipe(
         return NaturalRecipe(dataset.natural.name, parts)
     sets = len({frame.group for frame in frames})
     rows = ([frame.group, frame.sample_id, frame.offset, frame.role] for frame in frames)
-    return NaturalRecipe(dataset.natural.name, parts, len(frames), sets, digest_of_rows(rows))
+    return NaturalRecipe(
+        dataset.natural.name, parts, len(frames), sets, digest_of_rows(rows), dataset.frame_choices
+    )
 
 
 def model_info(model: Model) -> ModelInfo:

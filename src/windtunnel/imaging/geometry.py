@@ -237,8 +237,11 @@ def boxes_in_source(
 ) -> NDArray[np.float32]:
     """Boxes (left, top, right, bottom) in pixels of the decoded image, given those in the model's input.
 
-    They are clipped to the image. Geometries that crop are refused for detectors.
+    They are clipped to the image; a model that takes the image as it is has its boxes unchanged. Geometries
+    that crop are refused for detectors.
     """
+    if geometry.rule == "none":
+        return boxes
     new_width, new_height = resized_size(width, height, geometry)
     left, top = _padding(new_width, new_height, geometry) if geometry.rule == "letterbox" else (0, 0)
     scale = np.array([width / new_width, height / new_height] * 2)

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
@@ -21,14 +19,16 @@ from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.run_info import RunInfo
 from windtunnel.data import Dataset
+from windtunnel.data.annotated import AnnotatedDataset
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.importing.detection_results import score_detections
+from windtunnel.importing.given_models import GivenModel
 from windtunnel.importing.prediction_files import Block, PredictionFile
 from windtunnel.importing.prediction_rows import Rows
 from windtunnel.importing.unscored_rows import Ignored
-from windtunnel.models import Model, Scores, probe_outputs
-from windtunnel.models.preprocess import About, Preprocess
+from windtunnel.models import probe_outputs
 from windtunnel.options import RunOptions, ScoreOptions
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
@@ -36,34 +36,8 @@ from windtunnel.store.folder import RunFolder
 from windtunnel.suites.default_suite import open_for_suite
 from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
+from windtunnel.suites.suite_files import load_suite
 from windtunnel.tasks.classification.postprocessing import TOP_K
-
-
-@dataclass
-class GivenModel(Model):
-    """A model with known predictions that cannot be run."""
-
-    name: str
-    fingerprint: str
-    classes: tuple[str, ...]
-    class_count: int
-    outputs: Any
-    outputs_from: str
-    top_k: int | None = None
-
-    kind: str = "predictions"
-    preprocess: Preprocess = field(default_factory=lambda: Preprocess(origin="predictions made elsewhere"))
-    trained_on: tuple[str, ...] = ()
-    about: About = field(default_factory=About)
-    portable: bool = False
-    batch: int = 1
-    own_arithmetic: bool = True
-
-    def predict(self, batch: NDArray[np.uint8]) -> Scores:
-        """Refuse: there is no model to predict with."""
-        raise UserError(
-            f"{self.name} has stored predictions only and cannot predict {len(batch)} images; give a model."
-        )
 
 
 @dataclass
@@ -87,6 +61,9 @@ def score_predictions(
     include_files(options.include)
     outputs, labels, out = options.outputs, options.labels, options.out
     dataset, chosen = open_for_suite(data, suite, options.clean, usual="imagenet-c")
+    if isinstance(dataset, AnnotatedDataset) and _are_detections(predictions):
+        chosen = load_suite("coco-c") if suite is None else chosen
+        return score_detections(predictions, dataset, chosen, options, progress)
     natural = natural_set(chosen.natural) if chosen.natural else None
     if chosen.canvas == "native" and natural is None:
         raise UserError(
@@ -134,6 +111,15 @@ def score_predictions(
     plan = replace(plan, info=_with_ignored(plan.info, rows.ignored))
     folder = RunFolder(location_of(out) if out else plan.default_folder())
     return _stored(plan, rows, folder)
+
+
+def _are_detections(predictions: str | Path) -> bool:
+    """Whether predictions are COCO results: a folder of files, or a JSON file whose rows have boxes."""
+    path = local_path(predictions, "predictions")
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return path.suffix == ".json" and any(key in file.read(4096) for key in (b'"bbox"', b"[]"))
 
 
 def summarise_file(file: PredictionFile) -> FileSummary:

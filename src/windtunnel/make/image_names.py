@@ -9,14 +9,26 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import is_image_name
-from windtunnel.options.make import STEPS_LAYOUT
+from windtunnel.data.precomputed_shards import WEBDATASET
+from windtunnel.imaging.codecs import suffix_of
+from windtunnel.options.make import COPIES_LAYOUT, STEPS_LAYOUT
+
+# Spellings of the suffix of JPEG files.
+JPEG_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif")
 
 
-def image_names(layout: str, images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
+def image_names(
+    layout: str, images: Sequence[Surveyed], folders: Sequence[str], codec: str
+) -> dict[str, str]:
     """By id, the name of each image in a layout; `folders` are the folder names by class index."""
+    if layout == COPIES_LAYOUT:
+        return _copy_names(images, suffix_of(codec))
     if layout == "arrays":
         return _row_names(images)
-    return _own_names(images) if layout == STEPS_LAYOUT else _file_names(images, folders)
+    if layout == STEPS_LAYOUT:
+        return _own_names(images)
+    names = _file_names(images, folders)
+    return _keys(names) if layout == WEBDATASET else names
 
 
 def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
@@ -40,6 +52,15 @@ def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str,
     return names
 
 
+def _keys(names: dict[str, str]) -> dict[str, str]:
+    """Names as keys of WebDataset shards: a key ends at the first dot after the last slash."""
+    parts = {id_: name.rpartition("/") for id_, name in names.items()}
+    keys = {id_: f"{folder}/{stem.replace('.', '_')}" for id_, (folder, _, stem) in parts.items()}
+    if len(set(keys.values())) < len(keys):
+        raise UserError("Two images would get the same key; give them names that differ in more than dots.")
+    return keys
+
+
 def _may_name_a_file(text: str) -> bool:
     return bool(text) and not text.startswith(".") and not set(text) & set("/\\\0")
 
@@ -55,6 +76,19 @@ def _own_names(images: Sequence[Surveyed]) -> dict[str, str]:
         if any(not _may_name_a_file(part) for part in image.sample.id.split("/")):
             raise UserError(f"{image.sample.id!r} cannot be a file's name; rename the image.")
     return {image.sample.id: image.sample.id for image in images}
+
+
+def _copy_names(images: Sequence[Surveyed], suffix: str) -> dict[str, str]:
+    """Every image under its name in the source, with the codec's suffix if its own is another format's."""
+    fitting = JPEG_SUFFIXES if suffix.lower() in JPEG_SUFFIXES else (suffix.lower(),)
+    names = {}
+    for id_, name in _own_names(images).items():
+        stem, dot, own = name.rpartition(".")
+        names[id_] = (
+            name if f"{dot}{own}".lower() in fitting else (stem if is_image_name(name) else name) + suffix
+        )
+    taken = Counter(name.casefold() for name in names.values())
+    return {id_: name if taken[name.casefold()] == 1 else f"{id_}{suffix}" for id_, name in names.items()}
 
 
 def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:

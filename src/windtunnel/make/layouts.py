@@ -107,6 +107,22 @@ class Folders:
         return pieces
 
 
+@dataclass(frozen=True)
+class Copies(Folders):
+    """Copies of whole images: `<corruption>/<severity>/<name>`, where the name has its suffix."""
+
+    def write(self, root: Location, made: Iterable[Made]) -> list[Piece]:
+        """Write every file atomically."""
+        pieces = []
+        for name, condition, canvases in made:
+            path = f"{folder_of(condition)}/{name}"
+            for image in canvases:
+                content = encode(image, condition.codec)
+                write_image(root / path, content)
+                pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
+        return pieces
+
+
 def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Iterator[tuple[str, bytes]]:
     """The files of an image under a condition, by path."""
     if condition.codec == H264:

@@ -15,10 +15,14 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.set_records import SetClasses, SetData, SetInfo, SetRecipe
+from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data.annotated import AnnotatedDataset
 from windtunnel.data.class_subset import of_classes
 from windtunnel.data.label_spaces import read_indices
+from windtunnel.data.manifest import checksum
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.images import Source
@@ -26,11 +30,12 @@ from windtunnel.engine.plan import parse_settings
 from windtunnel.engine.recipe import versions_for
 from windtunnel.imaging.geometry import Geometry, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, MAX_PIXELS, UNIT_PIXELS, pillow_quiet
+from windtunnel.make.annotations import coco_file, moves_annotations, refuse_shuffled
 from windtunnel.make.class_folders import class_folders
 from windtunnel.make.image_names import image_names
 from windtunnel.make.set_suite import check_split, layouts_of, settled_layout, suite_to_make, with_codec
-from windtunnel.options.make import SPLITS, STEPS_LAYOUT, MakeOptions
-from windtunnel.suites.canvas import Canvas, choose_canvas, fitting_units
+from windtunnel.options.make import COPIES_LAYOUT, SPLITS, STEPS_LAYOUT, MakeOptions
+from windtunnel.suites.canvas import WHOLE, Canvas, choose_canvas, fitting_units
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import (
     available_units,
@@ -56,11 +61,11 @@ class MakePlan:
         dataset: the source images.
         canvas: how they become canvases.
         conditions: clean first, then every corruption and severity, every sequence, or every step.
-        layout: `folders` or `arrays` for images; `frames`, `arrays` or `videos` for sequences; `npy` for
-            pipeline steps.
+        layout: `folders`, `arrays` or `webdataset` for images; `frames`, `arrays` or `videos` for
+            sequences; `npy` for pipeline steps.
         seed: seed of every random draw.
         images: the readable images, sorted by id.
-        names: by id, the name in the set: `class/stem` in folders, the row number in arrays.
+        names: by id, the name in the set: `class/stem` in folders and shards, the row number in arrays.
         classes: by id, the class in the data.
         left_out: unreadable images, and why.
         chunks: the chunks of work.
@@ -100,7 +105,16 @@ def plan_make(
 ) -> MakePlan:
     """Check that a set can be made from the data, and plan it; nothing is written."""
     _refuse_mistakes(dataset, options)
-    suite, layout = with_codec(suite_to_make(target, options), options.layout, options.codec)
+    suite = suite_to_make(target, options)
+    layout = options.layout
+    if layout == "auto" and dataset.annotations is not None:
+        layout = COPIES_LAYOUT
+    suite, layout = with_codec(suite, layout, options.codec)
+    copies = layout == COPIES_LAYOUT
+    if copies:
+        suite = replace(suite, canvas=WHOLE)
+    if copies and dataset.annotations is not None:
+        refuse_shuffled(suite.units)
     check_split(suite, options.split)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
     subset = suite.subset if options.subset is None else options.subset
@@ -114,18 +128,23 @@ def plan_make(
     layout = settled_layout(layout, suite, canvas)
     suite, notes = _available(suite, canvas, readable)
     conditions = _conditions(suite, canvas, options)
+    if copies:  # the clean images are those of the source
+        conditions = tuple(condition for condition in conditions if condition.unit)
     check_deterministic(conditions)
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
-    classes = _classes(space, images)
-    made = sorted({image.sample.labels[0] for image in images})
+    classes = _no_classes(images) if copies else _classes(space, images)
+    made = [] if copies else sorted({image.sample.labels[0] for image in images})
     folders = class_folders(dataset.label_space, space, made)
-    in_folders = layout not in ("arrays", STEPS_LAYOUT)
+    in_folders = layout not in ("arrays", COPIES_LAYOUT, STEPS_LAYOUT)
     notes += [*label_notes, *selected.notes, *(folders.notes if in_folders else ())]
     if layout == "arrays":
         _check_arrays(suite, images, canvas)
-    names = image_names(layout, images, folders.names)
+    names = image_names(layout, images, folders.names, conditions[-1].codec)
     content = [[image.sample.id, classes[image.sample.id], image.content] for image in images]
+    if copies and isinstance(dataset, AnnotatedDataset):
+        notes += [*dataset.notes, *dataset.check_content(images), *_annotation_notes(dataset, conditions)]
+        content.append(["annotations", checksum(coco_file(dataset, images, names, dataset.annotations))])
     recipe = SetRecipe(
         suite=suite.citation,
         layout=layout,
@@ -134,7 +153,7 @@ def plan_make(
         codec=conditions[-1].codec,
         seed=options.seed,
         stream=STREAM_VERSION,
-        chunk=_chunk_size(images, canvas, layout, suite),
+        chunk=_chunk_size(images, canvas, layout, suite, options.shard_size),
         class_folders=folders.kind if in_folders else "",
         split=options.split if layout == STEPS_LAYOUT else "",
     )
@@ -165,6 +184,8 @@ def _refuse_mistakes(dataset: Dataset, options: MakeOptions) -> None:
         raise UserError(f"{option('split')} is '{options.split}'; give {', '.join(SPLITS)}.")
     if options.subset is not None and options.subset < 0:
         raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
+    if options.shard_size < 1:
+        raise UserError(f"{option('shard_size')} is {options.shard_size}; give a number of images from 1.")
     if dataset.precomputed:
         raise UserError(f"{dataset.location} is corrupted already; give the clean images.")
 
@@ -253,9 +274,11 @@ def _order(sample: Sample) -> tuple[int, str]:
     return int(sample.meta.get("row", 0)), sample.id
 
 
-def _chunk_size(images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite) -> int:
+def _chunk_size(
+    images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite, shard_size: int
+) -> int:
     """Images per chunk; independent of the number of workers and of the selected corruptions."""
-    size = min(MAX_CHUNK, -(-len(images) // MIN_CHUNKS))
+    size = min(shard_size if layout == WEBDATASET else MAX_CHUNK, -(-len(images) // MIN_CHUNKS))
     if layout == "arrays":
         side = canvas.geometry.output_px or max(images[0].width, images[0].height)
         room, views = MAX_CHUNK_BYTES, MAX_CONDITIONS
@@ -274,6 +297,21 @@ def _classes(space: LabelSpace, images: Sequence[Surveyed]) -> dict[str, str]:
                 "needs exactly one class."
             )
     return {image.sample.id: space.classes[image.sample.labels[0]] for image in images}
+
+
+def _no_classes(images: Sequence[Surveyed]) -> dict[str, str]:
+    """No class for any image: copies have the names of the source, not class folders."""
+    return {image.sample.id: "" for image in images}
+
+
+def _annotation_notes(dataset: AnnotatedDataset, conditions: Sequence[Condition]) -> list[str]:
+    """A note on the conditions that move boxes and masks."""
+    units = list(dict.fromkeys(condition.unit for condition in conditions if moves_annotations(condition)))
+    if not units:
+        return []
+    boxes = sum(thing.segmentation is None for things in dataset.annotations.values() for thing in things)
+    without = f"; {counted(boxes, 'object')} without a mask as filled boxes" if boxes else ""
+    return [f"{listed(units)} move boxes and masks with the pixels{without}."]
 
 
 def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> None:

@@ -11,7 +11,15 @@ from windtunnel.corruptions import has_one_strength
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.make.imagenet_s import NAMED_AXES
-from windtunnel.options.make import CLIP_LAYOUTS, IMAGE_LAYOUTS, SPLITS, STEPS_LAYOUT, MakeOptions
+from windtunnel.options.make import (
+    CLIP_LAYOUTS,
+    COPIES_LAYOUT,
+    IMAGE_LAYOUTS,
+    ONE_STRENGTH_LAYOUTS,
+    SPLITS,
+    STEPS_LAYOUT,
+    MakeOptions,
+)
 from windtunnel.suites.canvas import Canvas
 from windtunnel.suites.pipeline_steps import axis_of, is_step, spelt_out, value_of
 from windtunnel.suites.suite import Suite
@@ -63,8 +71,8 @@ def layouts_of(suite: Suite) -> tuple[str, ...]:
     if suite.holds_sequences:
         return CLIP_LAYOUTS
     if any(map(has_one_strength, suite.corruptions)):  # arrays have five severities of each corruption
-        return IMAGE_LAYOUTS[:1]
-    return IMAGE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
+        return (*ONE_STRENGTH_LAYOUTS, COPIES_LAYOUT)
+    return (*IMAGE_LAYOUTS, COPIES_LAYOUT) if suite.corruptions else (STEPS_LAYOUT,)
 
 
 def with_codec(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str]:

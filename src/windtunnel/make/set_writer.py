@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.set_records import FixedFile
 from windtunnel.core.wording import counted
+from windtunnel.data.annotated import AnnotatedDataset
 from windtunnel.data.manifest import (
     CHUNKS_FOLDER,
     SAMPLES_FILE,
@@ -27,6 +28,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.executors import Workers
@@ -34,12 +36,14 @@ from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Needs, local_paths
 from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
+from windtunnel.make.annotations import MovedAnnotations, moves_annotations, write_annotations
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
-from windtunnel.make.layouts import ARRAYS, Arrays, Folders, Layout, Piece
+from windtunnel.make.layouts import ARRAYS, Arrays, Copies, Folders, Layout, Piece
 from windtunnel.make.plan import MakePlan, count_views
+from windtunnel.make.shards import Shards
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
-from windtunnel.options.make import SPLITS, STEPS_LAYOUT
+from windtunnel.options.make import COPIES_LAYOUT, SPLITS, STEPS_LAYOUT
 from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 
@@ -95,7 +99,7 @@ def make(
             split = plan.recipe.split or SPLITS[0]
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
-                _needs(plan, out, includes),
+                _moved_annotations(plan), _needs(plan, out, includes),
             )  # fmt: skip
             stored_files = plan.files - left
 
@@ -113,7 +117,23 @@ def make(
                     "unfinished chunks will be made again."
                 )
                 raise
+        if isinstance(plan.dataset, AnnotatedDataset) and plan.layout == COPIES_LAYOUT:
+            files = write_annotations(
+                out, plan.dataset, plan.images, plan.names, plan.chunks, plan.conditions
+            )
+            info = msgspec.structs.replace(manifest.info, fixed={**manifest.info.fixed, **files})
+            manifest = replace(manifest, info=info)
+            write_manifest(manifest)
     return manifest
+
+
+def _moved_annotations(plan: MakePlan) -> MovedAnnotations | None:
+    """The annotations that workers move; None if no condition moves pixels."""
+    if plan.layout != COPIES_LAYOUT or plan.dataset.annotations is None:
+        return None
+    if not any(map(moves_annotations, plan.conditions)):
+        return None
+    return MovedAnnotations(plan.dataset.annotations, plan.seed)
 
 
 def _pending(plan: MakePlan, out: Location, checking: Progress) -> dict[str, tuple[Condition, ...]]:
@@ -178,6 +198,11 @@ def _layout(plan: MakePlan) -> Layout:
         ids = [image.sample.id for image in plan.images]
         labels = tuple(image.sample.labels[0] for image in plan.images)
         return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
+    if plan.layout == COPIES_LAYOUT:
+        return Copies()
+    if plan.layout == WEBDATASET:
+        rows = {plan.names[image.sample.id]: row for row, image in enumerate(plan.images)}
+        return Shards(rows, tuple(image.sample.labels[0] for image in plan.images), plan.recipe.chunk)
     if plan.layout != "arrays":
         return Folders()
     first = plan.images[0]
@@ -192,7 +217,7 @@ def _begin(plan: MakePlan, out: Location, layout: Layout, stored: Manifest | Non
     rows = [
         {
             "id": image.sample.id,
-            "label": image.sample.labels[0],
+            "label": -1 if plan.layout == COPIES_LAYOUT else image.sample.labels[0],
             "class": plan.classes[image.sample.id],
             "name": _named(plan, image.sample.id),
             "content": image.content,

@@ -19,6 +19,7 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
     CHUNKS_FOLDER,
+    HIDDEN_FOLDER,
     MANIFEST_FILE,
     SAMPLES_FILE,
     Manifest,
@@ -26,6 +27,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     read_table,
 )
+from windtunnel.data.precomputed_shards import WEBDATASET
 from windtunnel.make.imagenet_s import paper_names
 from windtunnel.make.layouts import folder_of
 from windtunnel.options.make import STEPS_LAYOUT
@@ -81,7 +83,7 @@ def verify(root: Location, progress: Progress = silent) -> Verification:
         for row, wrong in checked(root, rows):
             result.pieces += 1
             result.bytes += row["bytes"]
-            files[row["condition"]] += 1
+            files[row["condition"]] += not row["path"].startswith(HIDDEN_FOLDER)
             if wrong:
                 result.damaged[row["path"]] = wrong
         done.update({row["condition"] for row in rows})
@@ -107,8 +109,10 @@ def _unknown_files(manifest: Manifest, files: Counter[str], done: Counter[str]) 
     unknown = {}
     for condition, place in _places(manifest):
         count = _count_files(manifest.root / place)
-        in_flight = (len(manifest.starts) - done[condition.name]) * manifest.chunk_px
+        in_flight = len(manifest.starts) - done[condition.name]
+        in_flight *= 1 if manifest.recipe.layout == WEBDATASET else manifest.chunk_px
         in_flight *= condition.frames if manifest.recipe.layout == "frames" else 1
+        count -= sum(name.startswith(f"{place}/") for name in manifest.info.fixed)
         if (strange := count - files[condition.name] - in_flight) > 0:
             unknown[place] = f"{counted(strange, 'file')} not made here"
     return unknown

@@ -17,6 +17,7 @@ from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
+from windtunnel.make.annotations import MovedAnnotations
 from windtunnel.make.imagenet_s import training_image
 from windtunnel.make.layouts import Layout, Made, Piece
 
@@ -34,6 +35,7 @@ class Making:
         names: names of the images in the set, by id.
         split: `val` for canvases, `train` for random resized crops.
         pending: the conditions to make, by chunk.
+        annotations: the annotations to move with the pixels, or None.
         needs: the user's plug-ins, the source images and the set's folder.
     """
 
@@ -45,6 +47,7 @@ class Making:
     names: dict[str, str]
     split: str
     pending: dict[str, tuple[Condition, ...]]
+    annotations: MovedAnnotations | None
     needs: Needs
 
     def begin(self) -> ItemFunction[Chunk]:
@@ -55,7 +58,10 @@ class Making:
         """Make and write every pending image of a chunk; returns the pieces that were written."""
         try:
             with pillow_quiet():
-                return self.layout.write(self.root, self._images(chunk, advance))
+                pieces = self.layout.write(self.root, self._images(chunk, advance))
+                if self.annotations:
+                    pieces += self.annotations.write(self.root, chunk, self.pending[chunk.name])
+                return pieces
         except ConnectionError:
             raise  # the parent process has ended
         except OSError as error:

@@ -13,6 +13,12 @@ Key = tuple[str, str]
 # The OOD score that the ImageNet-O paper reports.
 PAPERS_SCORE = "msp"
 PM_0 = "pm-0"
+# By metric of frame sets, its drop and what their titles add.
+PM_METRICS = {
+    "pm_k": ("pm_drop", ""),
+    "pm_k_ap": ("pm_ap_drop", " AP"),
+    "pm_k_localisation_ap": ("pm_localisation_ap_drop", " localisation AP"),
+}
 
 
 def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str]:
@@ -23,9 +29,11 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
         parts: parts of a natural set whose errors are headline scores too.
     """
     every = list(keys)
-    farthest = farthest_pm(every)
-    titles: dict[Key, str] = {("pm_k", PM_0): PM_0, ("pm_k", farthest): farthest}
-    titles[("pm_drop", farthest)] = f"{PM_0} minus {farthest}"
+    titles: dict[Key, str] = {}
+    for metric, (drop, of) in PM_METRICS.items():
+        farthest = farthest_pm(every, metric)
+        titles |= {(metric, PM_0): f"{PM_0}{of}", (metric, farthest): f"{farthest}{of}"}
+        titles[drop, farthest] = f"{PM_0} minus {farthest}{of}"
     titles |= {
         (metric, PAPERS_SCORE): f"{title} of {PAPERS_SCORE}"
         for metric, title in headline_titles(of_ood_scores=True).items()
@@ -42,9 +50,9 @@ def headline_formula(formula: str) -> str:
     return formula.replace(TOP_FIVE.words, TOP_FIVE.short)
 
 
-def farthest_pm(keys: Iterable[Key]) -> str:
-    """The condition of pm-k with the largest k; "" if there is none."""
-    conditions = [condition for metric, condition in keys if metric == "pm_k"]
+def farthest_pm(keys: Iterable[Key], of: str = "pm_k") -> str:
+    """The condition of pm-k, or of that of detections, with the largest k; "" if there is none."""
+    conditions = [condition for metric, condition in keys if metric == of]
     return max(conditions, key=lambda name: int(name.removeprefix("pm-")), default="")
 
 
@@ -53,6 +61,7 @@ def natural_head(keys: Iterable[Key], shifted: Sequence[str]) -> Key | None:
     every = list(keys)
     wanted = [
         ("pm_k", farthest_pm(every)),
+        ("pm_k_ap", farthest_pm(every, "pm_k_ap")),
         ("aupr", PAPERS_SCORE),
         *(("top1_error", part) for part in shifted),
     ]

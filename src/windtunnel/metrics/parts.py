@@ -36,7 +36,7 @@ def parts_of(run: ScoredRun) -> tuple[Part, ...]:
     """The parts of a run over a natural set, as the data declares them; () for other runs."""
     if run.natural is None:
         return ()
-    names = np.array(run.columns["part"], object)[run.observed.kept]
+    names = np.array(run.columns["part"], object)[run.predicted.kept]
     return tuple(Part(part.name, part.role, np.flatnonzero(names == part.name)) for part in run.natural.parts)
 
 

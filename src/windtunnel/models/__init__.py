@@ -76,6 +76,8 @@ class Model:
         declared_wrappers: wrappers that its declaration asks for and that are not around it yet.
         passes: forward passes for each image.
         fitted_images: images that it was fitted on, and that it must not be scored on.
+        batch_dependent: whether its scores of an image depend on the batch, and the user allows it.
+        half_precision: whether its scores are numbers of half precision, whatever its input.
     """
 
     name: str
@@ -104,6 +106,8 @@ class Model:
     declared_wrappers: tuple[str, ...] = ()
     passes: int = 1
     fitted_images: FittedImages = FittedImages()
+    batch_dependent: bool = False
+    half_precision: bool = False
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

@@ -13,12 +13,9 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.extras import install, load_extra
 from windtunnel.core.locations import Location
 from windtunnel.models import Scores, probe_images
+from windtunnel.models.graph_input import DYNAMIC_BATCH, fit_to_graph, in_batches, runtime_reason
 from windtunnel.models.onnx import (
     DTYPES,
-    DYNAMIC_BATCH,
-    first_line,
-    fit_to_graph,
-    in_batches,
     open_session,
     single_image_input,
 )
@@ -89,7 +86,7 @@ class FeatureNetwork:
             raise
         except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise UserError(
-                f"{self._path} cannot be run: {first_line(error)} Declare its preprocessing in "
+                f"{self._path} cannot be run: {runtime_reason(error)} Declare its preprocessing in "
                 f"{self._path.name}.toml."
             ) from error
 

@@ -17,16 +17,9 @@ from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models import Model, behaviour, probe_images
+from windtunnel.models.graph_input import DYNAMIC_BATCH, fit_to_graph, runtime_reason
 from windtunnel.models.heads import REGISTRY, HeadSettings, decoded, texts_of
-from windtunnel.models.onnx import (
-    DTYPES,
-    DYNAMIC_BATCH,
-    EXTERNAL_DATA,
-    first_line,
-    fit_to_graph,
-    open_session,
-    single_image_input,
-)
+from windtunnel.models.onnx import DTYPES, EXTERNAL_DATA, open_session, single_image_input
 from windtunnel.models.preprocess import Declaration
 
 DETECTION = "detection"
@@ -109,7 +102,7 @@ class OnnxDetector(Model):
             raise
         except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise UserError(
-                f"{self._path.name} cannot be read by the head {self._head.name}: {first_line(error)} "
+                f"{self._path.name} cannot be read by the head {self._head.name}: {runtime_reason(error)} "
                 f"Correct [detector] in {self._path.name}.toml."
             ) from error
         return outputs

@@ -19,6 +19,7 @@ from windtunnel.core.calls import split_chain, with_values
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.locations import Location, location_of
 from windtunnel.core.locations.urls import is_url
+from windtunnel.core.option_names import option
 from windtunnel.core.records import DEFAULT_TASK, TensorRecord, record_of
 from windtunnel.core.task import REGISTRY as TASKS
 from windtunnel.imaging.geometry import Geometry
@@ -26,6 +27,7 @@ from windtunnel.models.heads import REGISTRY as HEADS
 from windtunnel.models.heads import HeadSettings
 
 DEFAULT_PRESET = "imagenet"
+DECLARE_IT = f"declare the preprocessing with {option('preprocess', 'FILE.toml')}"
 ASSUMED = f"default {DEFAULT_PRESET}; nothing was declared"
 
 Outputs = Literal["logits", "probabilities"]
@@ -150,6 +152,16 @@ class Declaration:
     wrappers: tuple[str, ...] = ()
     task: str = DEFAULT_TASK
     detector: HeadSettings | None = None
+
+    def completed_by(self, own: Declaration) -> Declaration:
+        """The declaration with the preprocessing and labels of a model's own files where it has none."""
+        return replace(
+            self,
+            preprocess=own.preprocess if self.preprocess.assumed else self.preprocess,
+            fixed_tensor=self.fixed_tensor or own.fixed_tensor,
+            outputs=self.outputs or own.outputs,
+            labels=self.labels or own.labels,
+        )
 
 
 @lru_cache(maxsize=1)

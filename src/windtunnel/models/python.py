@@ -18,6 +18,7 @@ from windtunnel.models import (
     Size,
     behaviour,
     check_scores,
+    finite_rows,
     output_facts,
     probe_images,
 )
@@ -66,11 +67,23 @@ class CallableModel(Model):
         self.trained_on = declaration.trained_on
         self.about = declaration.about
         self.declared_wrappers = declaration.wrappers
+        self._declare(declaration)
         self.probe_size, probe = self._probe(data_size)
-        facts = output_facts(declaration, probe, name)
-        self.fingerprint = f"{fingerprint}-{behaviour(probe)}"
+        self.fingerprint = f"{fingerprint}-{self._learn(declaration, probe)}"
+
+    def _declare(self, declaration: Declaration) -> None:
+        """Facts about the outputs that are known before a trial run: none of a classifier."""
+
+    def _learn(self, declaration: Declaration, probe: Scores) -> str:
+        """Take the facts about the outputs from a trial run; returns its digest."""
+        facts = output_facts(declaration, probe, self.name)
         self.class_count, self.classes = facts.class_count, facts.classes
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
+        return behaviour(probe)
+
+    def _all_finite(self, outputs: Scores) -> bool:
+        """Whether all outputs of a batch are finite."""
+        return bool(finite_rows(outputs).all())
 
     def _probe(self, data_size: Size | None) -> tuple[Size | None, Scores]:
         """The scores of two images, and their size if it is the data's.

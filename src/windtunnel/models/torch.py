@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import AUTO, CPU, DEFAULT_PRECISION, Placement
-from windtunnel.models import FeatureSource, Model, finite_rows, probe_images
+from windtunnel.models import FeatureSource, Model, probe_images
 from windtunnel.models.devices import hardware_name, torch_device, torch_devices
 from windtunnel.models.kinds import Origin
-from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.models.preprocess import Declaration, Preprocess, Tensor
 from windtunnel.models.python import BATCH, CallableModel
 from windtunnel.models.torch_layers import LayerInput, last_layer
 
@@ -38,7 +38,7 @@ class TorchPredictor:
 
     def fed_by(self, tensor: Tensor) -> TorchPredictor:
         """The same module with another input tensor."""
-        return TorchPredictor(self._module, tensor, self._precision)
+        return type(self)(self._module, tensor, self._precision)
 
     def on(self, device: torch.device, precision: str, *, copies: bool) -> TorchPredictor:
         """The module on a device, moved there or as a copy, in a precision."""
@@ -46,7 +46,7 @@ class TorchPredictor:
         module = self._module
         if not there:
             module = (copy.deepcopy(module) if copies else module).to(device)
-        return TorchPredictor(module, self._tensor, precision)
+        return type(self)(module, self._tensor, precision)
 
     @property
     def module(self) -> Any:
@@ -61,36 +61,58 @@ class TorchPredictor:
 
     def scores(self, batch: NDArray[np.uint8]) -> Any:
         """The same as a tensor, with gradients if the caller enabled them."""
-        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self.device)
-        with evaluating(self._module), _arithmetic(self.device, self._precision):
-            scores = self._module(values)
+        scores = self.outputs(batch)
         if isinstance(scores, torch.Tensor):
             return scores
         # Some modules wrap their scores in a named field, or return them as the first of several outputs.
         return scores.logits if hasattr(scores, "logits") else scores[0]
 
+    def outputs(self, batch: NDArray[np.uint8]) -> Any:
+        """What the module returns for a batch."""
+        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self.device)
+        with evaluating(self._module), _arithmetic(self.device, self._precision):
+            return self._module(values)
+
 
 class TorchModel(CallableModel):
-    """A classifier that is a torch module."""
+    """A classifier that is a torch module.
+
+    Attributes:
+        predictor: how the module is called.
+
+    Args:
+        module: the module.
+        origin: its origin.
+        kind: the name of its kind.
+        fingerprint: hash of its weights and graph; by default that of its state.
+        declaration: its declaration; by default that of its origin.
+    """
 
     own_arithmetic = False
+    predictor = TorchPredictor
 
-    def __init__(self, module: Any, origin: Origin) -> None:
-        declaration = origin.declaration
-        self._torch = TorchPredictor(module, declaration.preprocess.tensor)
-        fingerprint = state_fingerprint(module)
+    def __init__(
+        self,
+        module: Any,
+        origin: Origin,
+        kind: str = "torch",
+        fingerprint: str = "",
+        declaration: Declaration | None = None,
+    ) -> None:
+        declaration = declaration or origin.declaration
+        self._torch = self.predictor(module, declaration.preprocess.tensor)
         super().__init__(
             self._torch,
-            "torch",
+            kind,
             declaration,
             origin.name,
-            fingerprint,
+            fingerprint or state_fingerprint(module),
             origin.data_size,
             portable=origin.portable,
         )
 
     @property
-    def gradient_source(self) -> TorchPredictor:
+    def gradient_source(self) -> TorchPredictor | None:
         """The module with its input tensor."""
         return self._torch
 
@@ -152,7 +174,7 @@ class TorchModel(CallableModel):
                 f"{place} fails on two images: {first_line(error)}. Give another {option('device')} or "
                 f"{option('precision')}."
             ) from error
-        if not finite_rows(scores).all():
+        if not self._all_finite(scores):
             raise UserError(
                 f"{place} returns non-finite numbers for a plain image; give "
                 f"{option('precision', 'bfloat16')} or {option('precision', DEFAULT_PRECISION)}."
@@ -175,7 +197,8 @@ def _arithmetic(device: torch.device, precision: str) -> Iterator[None]:
 @contextmanager
 def evaluating(module: Any) -> Iterator[None]:
     """Evaluation mode inside the context; afterwards every submodule has its own mode again."""
-    modes = [(part, part.training) for part in module.modules()]
+    # The parts of a frozen TorchScript program have no mode.
+    modes = [(part, part.training) for part in module.modules() if hasattr(part, "training")]
     if not any(training for _, training in modes):
         yield
         return

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.calls import Call, call_text, parse_call, split_chain, split_wrapped
+from windtunnel.core.calls import (
+    Call,
+    Value,
+    call_text,
+    parse_call,
+    split_chain,
+    split_wrapped,
+    written_value,
+)
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.option_names import option
 from windtunnel.core.placement import Placement
@@ -107,7 +115,9 @@ class WrappedModel(Model):
         """The wrapper as names and reports show it, with the settings that are not the defaults."""
         defaults = self._wrapper.settings({})
         changed = {
-            name: value for name, value in self._settings.items() if defaults.get(name, value) != value
+            name: _short(value)
+            for name, value in self._settings.items()
+            if defaults.get(name, value) != value
         }
         return call_text(self._wrapper.name, changed) + _label_suffix(self.wrappers, self.about.trained_with)
 
@@ -216,7 +226,7 @@ class WrappedModel(Model):
 # The attributes that a wrapped model has itself; the others are the base model's.
 OWN = (
     "name", "fingerprint", "outputs", "outputs_from", "wrappers", "declared_wrappers", "passes",
-    "fitted_images", "fitting_batch", "task",
+    "fitted_images", "fitting_batch", "batch_dependent", "task",
 )  # fmt: skip
 for _name in Model.__annotations__:
     if _name not in OWN:
@@ -262,15 +272,18 @@ def wrapped_as_declared(model: Model) -> Model:
 
 
 def files_of(text: str) -> tuple[str, ...]:
-    """Texts that may be files: the model of a text, and the paths in the parameters of its wrappers."""
+    """Texts that may be files: of the model of a text, and the paths in the parameters of its wrappers."""
+    from windtunnel.models.kinds import kind_of
+
     wrappers, model = split_wrapped(text)
+    kind = kind_of(model)
     paths = [
         str(call.settings[parameter.name])
         for call in parse_wrappers(wrappers)
         for parameter in call.plugin.parameters
         if parameter.path
     ]
-    return (model, *filter(None, paths))
+    return (*(kind.files(model) if kind else (model,)), *filter(None, paths))
 
 
 def parse_wrappers(texts: Iterable[str]) -> list[WrapperCall]:
@@ -317,6 +330,11 @@ def training_notes(model: Model) -> list[str]:
                 f"The model was trained with {text} and is run with {given}; give the same settings."
             )
     return notes
+
+
+def _short(value: Value) -> Value:
+    """A value as names show it: four significant digits of one that needs many, such as a fitted one."""
+    return float(f"{value:.4g}") if isinstance(value, float) and len(written_value(value)) > 8 else value
 
 
 def _label_suffix(records: Sequence[WrapperRecord], trained_with: Sequence[str]) -> str:

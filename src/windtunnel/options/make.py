@@ -10,11 +10,15 @@ from windtunnel.options.record import Options, option_field, options_record, sam
 from windtunnel.options.run import RunOptions
 
 # The layouts for each kind of set, the default first; 32-pixel images are arrays, like CIFAR-10-C and -P.
-IMAGE_LAYOUTS = ("folders", "arrays")
+IMAGE_LAYOUTS = ("folders", "arrays", "webdataset")
+# The layouts of corruptions with one strength.
+ONE_STRENGTH_LAYOUTS = ("folders", "webdataset")
+# Copies of whole images under their own names, with COCO annotations; the default for annotated data.
+COPIES_LAYOUT = "copies"
 CLIP_LAYOUTS = ("frames", "arrays", "videos")
 # The layout of sets of pipeline steps, for other programs.
 STEPS_LAYOUT = "npy"
-LAYOUTS = tuple(dict.fromkeys(("auto", *IMAGE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
+LAYOUTS = tuple(dict.fromkeys(("auto", *IMAGE_LAYOUTS, COPIES_LAYOUT, *CLIP_LAYOUTS, STEPS_LAYOUT)))
 # Crops of imagenet-s: centre crops, or random resized crops.
 SPLITS = ("val", "train")
 
@@ -25,10 +29,16 @@ class MakeOptions(Options):
 
     layout: str = option_field(
         default="auto",
-        help="How the set is stored: images as folders or arrays; sequences as frames (PNG), arrays or "
-        "videos; imagenet-s as npy, which windtunnel run does not read. auto: arrays for 32-pixel images, "
-        "else folders or frames.",
+        help="How the set is stored: images as folders, arrays, webdataset (tar shards) or copies (whole "
+        "images under their own names, with annotations); sequences as frames (PNG), arrays or videos; "
+        "imagenet-s as npy, which windtunnel run does not read. auto: copies for annotated data, arrays for "
+        "32-pixel images, else folders or frames.",
         choices=LAYOUTS,
+    )
+    shard_size: int = option_field(
+        default=1000,
+        help="With --layout webdataset: the largest number of images in a shard. Small sets have smaller "
+        "shards, so that workers share the work.",
     )
     only: Sequence[str] = option_field(
         default=(), help="Make only this corruption or sequence; may be repeated.", metavar="UNIT[:LEVEL]"

@@ -53,6 +53,11 @@ class RunOptions(Options):
         f"{ACCELERATOR_BATCH} on another device.",
         minimum=1,
     )
+    allow_batch_dependence: bool = option_field(
+        default=False,
+        help="Accept a model whose scores of an image depend on the other images of its batch or on earlier "
+        "calls; every report warns of it.",
+    )
     seed: int = option_field(default=0, help="Seed of every random draw.")
     subset: int | None = option_field(
         default=None,
@@ -117,6 +122,13 @@ class RunOptions(Options):
         default=None,
         help="A column of the data's table, such as patient, by which confidence intervals are clustered.",
         metavar="COLUMN",
+    )
+    frame_sets: str | None = option_field(
+        default=None,
+        help="Frame sets of a COCO file with video_id and frame_index, for pm-k: k=10, anchors=apart (sets "
+        "that share no frame), every:N or a file of image names, iou=0.5, absent=ignored or counted, "
+        "ties=nearest or earliest, anchor=included or excluded.",
+        metavar="NAME=VALUE,...",
     )
     out: str | Path | None = option_field(
         default=None,

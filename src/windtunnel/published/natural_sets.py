@@ -14,7 +14,7 @@ from windtunnel import published
 from windtunnel.core.errors import unknown_name
 from windtunnel.core.records import OwnSet
 
-Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
+Layout = Literal["wordnet", "indices", "objectnet", "attributes", "video", "ytbb", "own", "frames"]
 OutputRule = Literal["mask", "all", "several", "collapse", "own"]
 Role = Literal["shifted", "out"]
 Frames = Literal["accepted", "candidates"]
@@ -96,7 +96,7 @@ def several_ids(table: str) -> dict[str, tuple[int, ...]]:
 
 
 def folder_key(name: str) -> str:
-    """The key of an ObjectNet class in any spelling: lower case, words joined by underscores."""
+    """The key of a class folder in any spelling: lower case, words joined by underscores."""
     return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
 
 

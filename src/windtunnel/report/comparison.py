@@ -14,6 +14,7 @@ from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.families import FAMILY_METRICS, FAMILY_MPC
 from windtunnel.metrics.headlines import Key, head_titles
+from windtunnel.report.accuracy_drops import numbered
 from windtunnel.report.score_format import amount, number, signed_number, unit
 from windtunnel.stats.multiple_tests import SIGNIFICANT
 from windtunnel.stats.paired import Difference
@@ -74,8 +75,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def comparison_csv(comparison: Comparison) -> str:
-    """Every difference as CSV, a line each; values are fractions."""
+def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Every difference as a row with the columns of CSV_COLUMNS; values are fractions, unknown ones None."""
     flips_by_run = {flips.other: flips.conditions for flips in comparison.flips}
     rows = []
     for change in comparison.changes:
@@ -95,11 +96,16 @@ def comparison_csv(comparison: Comparison) -> str:
             "run_value": scores[change.other].value,
             "difference": change.difference.value,
             "holm_p": change.holm_p,
-            "broken": counts[0] if counts else "",
-            "repaired": counts[1] if counts else "",
+            "broken": counts[0] if counts else None,
+            "repaired": counts[1] if counts else None,
         }
-        rows.append([row[name] for name in CSV_COLUMNS])
-    return _csv(CSV_COLUMNS, rows)
+        rows.append({name: row[name] for name in CSV_COLUMNS})
+    return rows
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Every difference as CSV, a line each; values are fractions."""
+    return rows_csv(CSV_COLUMNS, [list(row.values()) for row in comparison_rows(comparison)])
 
 
 def flips_csv(comparison: Comparison) -> str:
@@ -107,16 +113,22 @@ def flips_csv(comparison: Comparison) -> str:
     rows = [
         [comparison.columns[flips.other].run, *image] for flips in comparison.flips for image in flips.images
     ]
-    return _csv(("run", "image", "broken", "repaired"), rows)
+    return rows_csv(("run", "image", "broken", "repaired"), rows)
 
 
 def run_names(comparison: Comparison) -> list[str]:
-    """A short name per run: the model's name, numbered if several runs share it."""
+    """A short name per run: the model's name, with the run's folder if several runs share it.
+
+    Trained models are all called `model`, after their file. Folders of the same name are numbered.
+    """
     models = [column.model for column in comparison.columns]
-    return [
-        f"{name} ({models[: index + 1].count(name)})" if models.count(name) > 1 else name
-        for index, name in enumerate(models)
+    named = [
+        f"{column.model} ({column.run.rstrip('/').rpartition('/')[2]})"
+        if models.count(column.model) > 1
+        else column.model
+        for column in comparison.columns
     ]
+    return numbered(named)
 
 
 def headline_rows(comparison: Comparison) -> list[list[str]]:
@@ -236,6 +248,8 @@ def _changes_text(comparison: Comparison, flips: Flips, name: str, has_clips: bo
 def _model_facts(comparison: Comparison, index: int) -> str:
     column = comparison.columns[index]
     facts = [column.family, f"{column.parameters:,} parameters" if column.parameters else "", *column.tags]
+    if column.trained_with:
+        facts.append(f"trained with {', '.join(column.trained_with)}")
     if column.rank is not None:
         facts.append(f"rank {column.rank.rank} [{column.rank.low}, {column.rank.high}]")
     shown = ", ".join(filter(None, facts))
@@ -256,7 +270,8 @@ def _difference_text(difference: Difference, metric: str) -> str:
     return f"{value}{unit_text} [{low}, {high}]"
 
 
-def _csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+def rows_csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+    """A header and rows of values as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

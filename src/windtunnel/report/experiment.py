@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windtunnel.analysis.experiments import ExperimentResults, VariantResult
+from windtunnel.analysis.experiment_results import ExperimentResults, VariantResult
 from windtunnel.core.locations import Location
 from windtunnel.core.wording import listed
 from windtunnel.report.experiment_figures import curve_figures, difference_figure, grid_figures
@@ -50,6 +50,7 @@ def render_experiment(
         figures,
         name=results.name,
         facts=facts_line(results),
+        seeds=results.seeds,
         baseline=results.baseline,
         notes=results.notes,
         verdicts=verdict_lines(results),

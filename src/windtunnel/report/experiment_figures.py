@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.analysis.experiments import CLEAN, HELPS, HURTS, ExperimentResults, VariantResult
-from windtunnel.core.calls import written_value
+from windtunnel.analysis.experiment_results import CLEAN, HELPS, HURTS, MEAN, ExperimentResults, VariantResult
+from windtunnel.core.calls import number_of, written_value
 from windtunnel.report.figures import COLOURS, DASHES, change_markers
 from windtunnel.report.training import learning_curves
 from windtunnel.store.training_folder import StoredTraining
@@ -29,13 +29,13 @@ def difference_figure(results: ExperimentResults, suite: str, score: str) -> dic
     if not changes:
         return {}
     figure = change_markers(changes, "difference, points (lower is better)")
-    figure["layout"]["xaxis"]["zeroline"] = True
+    figure["layout"]["xaxis"] |= {"zeroline": True, "zerolinewidth": 2}
     small = {**figure["layout"]["yaxis"], "tickfont": {"size": PHONE_FONT_PX}}
     return {**figure, "phone": {"yaxis": small}}
 
 
 def grid_figures(results: ExperimentResults) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """By group of a grid, its curves with their titles: clean accuracy, and the spread over each suite."""
+    """By group of a grid, its curves with titles: clean accuracy, mean accuracy and spread of each suite."""
     groups: dict[str, list[VariantResult]] = {}
     for variant in results.variants:
         if variant.facts.parameters and not variant.failed:
@@ -49,6 +49,9 @@ def grid_figures(results: ExperimentResults) -> dict[str, list[tuple[str, dict[s
         title = "clean accuracy, %"
         curves = [(title, _grid_curve(variants, baseline, name, title, clean_accuracies))]
         for suite in results.suites:
+            means = partial(mean_accuracies, suite.name)
+            title = f"mean accuracy under {suite.name}, %"
+            curves.append((title, _grid_curve(variants, baseline, name, "mean accuracy, %", means)))
             figure = _grid_curve(variants, baseline, name, "spread, points", partial(spreads, suite.name))
             curves.append((f"spread over the conditions of {suite.name}, points", figure))
         found[group] = curves
@@ -61,16 +64,22 @@ def clean_accuracies(variant: VariantResult) -> list[float]:
     return [100 * (1 - error) for error in clean.by_seed] if clean else []
 
 
+def mean_accuracies(suite: str, variant: VariantResult) -> list[float]:
+    """The mean accuracy over a suite's corrupted conditions of each training, in per cent."""
+    mean = variant.score(suite, MEAN)
+    return [100 * (1 - error) for error in mean.by_seed] if mean else []
+
+
 def spreads(suite: str, variant: VariantResult) -> list[float]:
     """The spread over a suite's conditions of each training, in points."""
     return [100 * value for value in variant.spread.get(suite, ())]
 
 
 def _numeric_parameter(variants: Sequence[VariantResult]) -> str:
-    """The first parameter that is a number and has several values; "" for none."""
+    """The first parameter that is a number or a fraction and has several values; "" for none."""
     for name in variants[0].facts.parameters:
-        values = {variant.facts.parameters[name] for variant in variants}
-        if len(values) > 1 and all(isinstance(value, int | float) for value in values):
+        values = {number_of(variant.facts.parameters[name]) for variant in variants}
+        if len(values) > 1 and None not in values:
             return name
     return ""
 
@@ -84,19 +93,20 @@ def _grid_curve(
 ) -> dict[str, Any]:
     """A measure against a parameter: the mean as a line, each training as a point."""
     lines: dict[str, list[VariantResult]] = {}
+    places = {variant.facts.name: number_of(variant.facts.parameters[name]) or 0.0 for variant in variants}
     for variant in variants:
         others = {key: value for key, value in variant.facts.parameters.items() if key != name}
         label = ", ".join(f"{key}={written_value(value)}" for key, value in others.items())
         lines.setdefault(label or "mean over seeds", []).append(variant)
     data: list[dict[str, Any]] = []
     for place, (label, members) in enumerate(lines.items()):
-        members = sorted(members, key=lambda one: float(one.facts.parameters[name]))
+        members = sorted(members, key=lambda one: places[one.facts.name])
         colour = COLOURS[place % len(COLOURS)]
-        points = [(one.facts.parameters[name], value) for one in members for value in values(one)]
+        points = [(places[one.facts.name], value) for one in members for value in values(one)]
         data += [
             {
                 "type": "scatter", "mode": "lines", "name": label, "line": {"color": colour},
-                "x": [one.facts.parameters[name] for one in members],
+                "x": [places[one.facts.name] for one in members],
                 "y": [float(np.mean(values(one))) for one in members],
             },
             {
@@ -107,13 +117,12 @@ def _grid_curve(
             },
         ]  # fmt: skip
     if not baseline.failed:
-        ends = [float(variant.facts.parameters[name]) for variant in variants]
         level = float(np.mean(values(baseline)))
         data.append(
             {
                 "type": "scatter", "mode": "lines", "name": baseline.facts.name,
                 "line": {"color": COLOURS[-1], "dash": DASHES[1]},
-                "x": [min(ends), max(ends)], "y": [level, level],
+                "x": [min(places.values()), max(places.values())], "y": [level, level],
             }
         )  # fmt: skip
     return {

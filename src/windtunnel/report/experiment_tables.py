@@ -5,9 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from windtunnel.analysis.experiments import (
+from windtunnel.analysis.experiment_results import (
     HELPS,
     HURTS,
+    MEAN,
+    UNCLEAR,
     ExperimentResults,
     ScoreResult,
     VariantResult,
@@ -110,10 +112,14 @@ def legend(results: ExperimentResults) -> str:
     """What the cells and marks of the main table mean."""
     seen = any(score.seen for variant in results.variants for score in variant.scores)
     also = f" {SEEN}: trained on corruptions of this score." if seen else ""
+    clear = (
+        f" *: a clear difference (Holm's procedure over {counted(results.comparisons, 'comparison')}, 5 %)."
+        if results.comparisons
+        else ""
+    )
     return (
-        f"Top-1 error in %, in brackets the difference to {results.baseline} in points; lower is better. "
-        f"*: a clear difference (Holm's procedure over {counted(results.comparisons, 'comparison')}, 5 %)."
-        f"{also}"
+        f"Top-1 error in %, in brackets the difference to {results.baseline} in points; lower is better."
+        f"{clear}{also}"
     )
 
 
@@ -129,30 +135,53 @@ def verdict_lines(results: ExperimentResults) -> list[tuple[str, str]]:
             continue
         judged = [score for score in variant.scores if score.difference and score.difference.verdict]
         parts = [
-            f"{verdict} {listed([score_title(results, one.suite, one.score) for one in found])}"
+            f"{verdict} {listed([_marked_title(results, score) for score in scores])}"
             for verdict in (HELPS, HURTS)
-            if (found := [one for one in judged if one.difference and one.difference.verdict == verdict])
+            if (scores := [score for score in judged if _verdict(score) == verdict])
         ]
-        lines.append(
-            (name, "; ".join(parts) or ("no clear difference" if judged else "not judged: one seed"))
-        )
+        unclear = UNCLEAR if judged else "not judged: one seed"
+        lines.append((name, "; ".join(parts) or unclear + _mean_intervals(results, variant)))
     return lines
 
 
+def _mean_intervals(results: ExperimentResults, variant: VariantResult) -> str:
+    """What the differences of the means may be, in brackets: "not clear" is not "none"."""
+    texts = [
+        f"{score_title(results, score.suite, score.score)} {100 * score.difference.low:+.1f} to "
+        f"{100 * score.difference.high:+.1f} points"
+        for score in variant.scores
+        if score.score == MEAN and score.difference
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
+
+
+def _verdict(score: ScoreResult) -> str:
+    return score.difference.verdict if score.difference else ""
+
+
+def _marked_title(results: ExperimentResults, score: ScoreResult) -> str:
+    """The heading of a score, marked if it contains a corruption of the training."""
+    return score_title(results, score.suite, score.score) + (SEEN if score.seen else "")
+
+
 def choice_text(results: ExperimentResults) -> str:
-    """Which variant is best on the suite for choosing; "" without one."""
+    """Which variant is best on the suite for choosing; "" if none is chosen."""
     choice = results.choice
     if choice is None:
         return ""
     near = (
-        f"not clearly better than {listed(choice.not_worse)}"
-        if choice.not_worse
-        else "clearly better than all others"
+        f"not clearly better than {listed(choice.near)}" if choice.near else "clearly better than all others"
     )
-    seen = f" It was trained on {listed(choice.seen)}, which that suite contains." if choice.seen else ""
+    if len(choice.near) == len(choice.errors) - 1:
+        near = "not clearly better than any other variant"
+    if len(choice.errors) == 1:
+        near = "no other variant finished"
+    left_out = (
+        f" Without {listed(choice.left_out)}, which variants were trained on." if choice.left_out else ""
+    )
     return (
-        f"{choice.best}, mean error {100 * choice.errors[choice.best]:.1f} % on {choice.suite}; {near}. Its "
-        f"scores on the reported suites were not used for this choice.{seen}"
+        f"{choice.best}, mean error {100 * choice.errors[choice.best]:.1f} % on {choice.suite}; {near}. "
+        f"Chosen on {counted(choice.images, 'test image')} that no other score here contains.{left_out}"
     )
 
 

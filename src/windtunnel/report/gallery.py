@@ -22,6 +22,13 @@ STRIPS = "gallery"
 TEST_SUITE = "imagenet-c"
 VALIDATION_SUITE = "imagenet-c-extra"
 CANDIDATE_SUITE = "syn2nat-candidates"
+# Further suites, by the heading of their corruptions.
+OTHER_SUITES = {
+    "ImageNet-C-bar": "imagenet-c-bar",
+    "CIFAR-10-C-bar": "cifar-10-c-bar",
+    "LAION-C": "laion-c",
+    "Syn2Nat candidates": CANDIDATE_SUITE,
+}
 SEQUENCE_SUITE = "imagenet-p"
 SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
@@ -31,6 +38,7 @@ QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
 DRAWS_BYTES = 26_000
+SMALL_BYTES = 32_000
 # Units with more parameters than this have no table.
 TABLE_ROWS = 3
 
@@ -42,7 +50,7 @@ HEAD = """\
 Every corruption at every severity: the clean image, then severities 1 to 5. Corruptions with one strength \
 show five draws. The scene is drawn by \
 windtunnel, corrupted at {edition} pixels with the parameters of edition {edition}, and shown at three \
-quarters of its size. Fog at severity 3 is written `fog:3`. To see one on an image of your own:
+quarters of its size, or smaller. Fog at severity 3 is written `fog:3`. To see one on an image of your own:
 
 ```console
 $ windtunnel show fog --image photo.jpg
@@ -52,6 +60,8 @@ fog.png
 **{test} corruptions are ImageNet-C's test set** (suite `{test_suite}`): report scores on them, and never \
 train or choose a model with them. **{validation} more are for validation** (suite `{validation_suite}`): \
 use them to choose models. The two are never mixed into one score. \
+Suites `imagenet-c-bar` and `cifar-10-c-bar` have ten corruptions each that are unlike those of ImageNet-C, \
+and suite `laion-c` has six that are rare even in web-scale training data. \
 **{candidates} are the candidates of Syn2Nat** (suite `{candidate_suite}`), with the prefix `s2n/`.
 """
 
@@ -99,7 +109,14 @@ def strip_bytes(unit: Unit) -> int:
     """The size limit of a unit's strip."""
     if isinstance(unit, Perturbation):
         return FRAMES_BYTES
-    return DRAWS_BYTES if unit.has_one_strength else STRIP_BYTES
+    if unit.has_one_strength:
+        return DRAWS_BYTES
+    return SMALL_BYTES if _is_small(unit) else STRIP_BYTES
+
+
+def _is_small(unit: Corruption) -> bool:
+    """Whether a corruption has a small strip: those of the further suites."""
+    return any(unit.name in load_suite(suite).units for suite in OTHER_SUITES.values())
 
 
 def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()) -> str:
@@ -124,12 +141,14 @@ def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()
 
 
 def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
-    """Units by heading: families of the test suite, the validation suite, candidates, and all others."""
+    """Units by heading: families of the test suite, the validation suite, further suites, and all others."""
     by_name = {unit.name: unit for unit in units}
     test, validation = load_suite(TEST_SUITE).units, load_suite(VALIDATION_SUITE).units
     headings = {name: by_name[name].family.capitalize() for name in test if name in by_name}
     headings |= {name: "Extra, for validation" for name in validation if name in by_name}
-    headings |= {name: "Syn2Nat candidates" for name in load_suite(CANDIDATE_SUITE).units if name in by_name}
+    for heading, suite in OTHER_SUITES.items():
+        members = [name for name in load_suite(suite).units if name in by_name and name not in headings]
+        headings |= dict.fromkeys(members, heading)
     headings |= {name: "In none of these suites" for name in by_name if name not in headings}
     groups: dict[str, list[Corruption]] = {}
     for name, heading in headings.items():
@@ -142,7 +161,7 @@ def gallery_strip(unit: Unit) -> bytes:
     edition = _edition(unit)
     if isinstance(unit, Perturbation):
         image = frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX)
-    elif unit.has_one_strength:
+    elif unit.has_one_strength or _is_small(unit):
         image = strip(unit, _scene(edition), edition, FRAME_CELL_PX)
     else:
         image = strip(unit, _scene(edition), edition)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import MOST_IMAGES_TO_DECIDE, Check, Gate, Unchecked
 from windtunnel.core.metrics import unit_of
-from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.markdown_table import markdown_table, plain
 from windtunnel.report.score_format import amount, scale, signed_number
 
 OUTCOMES = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
@@ -89,7 +89,7 @@ def gate_markdown(gate: Gate) -> str:
     ]
     unsure = [f"**{OUTCOMES['unsure']}** {text}" for text in undecided_sentences(gate)]
     unsure += [unsure_text(gate)] if unsure else []
-    lines += [f"\n{text}" for text in (*unsure, INTERVALS, *gate.warnings)]
+    lines += [f"\n{text}" for text in (*unsure, INTERVALS, *map(plain, gate.warnings))]
     return "\n".join(lines) + "\n"
 
 

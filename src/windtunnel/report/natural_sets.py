@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.core.records import NaturalRecipe, PartRecord, Recipe
+from windtunnel.core.records import DEFAULT_TASK, NaturalRecipe, PartRecord, Recipe
 from windtunnel.core.wording import counted
 
 
@@ -19,8 +19,14 @@ def _part_text(part: PartRecord) -> str:
 
 
 def competing_outputs_text(recipe: Recipe) -> str:
-    """The model's outputs that compete: all, those left by a mask, or those mapped to classes."""
+    """The model's outputs that compete: all, those left by a mask, or those mapped to classes.
+
+    For a detector, the number of its classes that the data has.
+    """
     projection, outputs = recipe.projection.projection, f"{recipe.model.classes:,}"
+    if recipe.task != DEFAULT_TASK:
+        used = sum(output >= 0 for output in recipe.projection.labels)
+        return f"{used:,} of {outputs} classes are categories of the data; detections of others do not count"
     if projection.is_masked:
         return f"{len(projection.kept):,} of {outputs} outputs compete (masked before softmax)"
     if projection.is_collapsed:

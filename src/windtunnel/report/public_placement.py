@@ -20,7 +20,14 @@ from windtunnel.stats.accuracy_fits import Fit
 
 # Space between the outermost point and the axis, in logits.
 MARGIN = 0.2
-HEADER = ("run", "clean accuracy", "shifted accuracy", "accuracy on the line", "above the line, points")
+HEADER = (
+    "run",
+    "clean accuracy",
+    "shifted accuracy",
+    "accuracy on the line",
+    "above the line, points",
+    "better than, public results",
+)
 
 
 def placement_figures(placed: Sequence[Placed]) -> dict[str, Any]:
@@ -109,6 +116,7 @@ def placement_content(placement: Placed, runs: Sequence[ScoredRun]) -> dict[str,
                 percent_text(point.clean),
                 percent_text(point.shifted),
                 *_line_cells(point, placement.field.fit),
+                f"{point.better_than:,} of {len(placement.field.pairs):,}",
             ]
             for label, point in zip(labels, placement.points, strict=True)
         ],
@@ -168,7 +176,7 @@ def _logit_bars(share: Share) -> dict[str, Any]:
 
 def _public_text(clean: PublicResult, shifted: PublicResult) -> str:
     size = f"{clean.parameters / 1e6:,.1f} million parameters<br>" if clean.parameters else ""
+    pixels = f", {clean.img_size} px" if clean.img_size else ""
     return (
-        f"{clean.model}, {clean.img_size} px<br>{size}clean {100 * clean.top1:.1f} %, "
-        f"shifted {100 * shifted.top1:.1f} %"
+        f"{clean.model}{pixels}<br>{size}clean {100 * clean.top1:.1f} %, shifted {100 * shifted.top1:.1f} %"
     )

@@ -30,6 +30,8 @@ REASONS_SHOWN = 3
 MISSING_SHOWN = 4
 # Metrics that are printed for every sequence.
 EACH_SEQUENCE = ("flip_probability", "ut5d")
+# Metrics whose selection prints the notes on training data.
+NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
 # Columns of the table of selected scores.
 SELECTED_HEADER = ("score", "of", "value", "95 % interval", "images")
 
@@ -137,6 +139,8 @@ def selected_score_lines(
     missing = [metric for metric in metrics if metric.partition(":")[0] not in scored]
     reasons = [(metric, _no_score_text(run, metric)) for metric in missing]
     notes = [("note", note) for note in normaliser_notes(run)]
+    if scored & set(NORMALISED):
+        notes += [("note", note) for note in training_notes(run)]
     return [*_warning_lines(run), *formulas, *reasons, *notes]
 
 

@@ -18,6 +18,7 @@ from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, content_hash
+from windtunnel.data.annotated_frames import EVERY_FRAME
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.precomputed import open_with_clean
 from windtunnel.engine.condition_kinds import frames_under
@@ -97,7 +98,8 @@ def open_run_data(run: ScoredRun) -> Dataset:
     if missing_layout(run):
         raise UserError(missing_plugins_note(run))
     if run.natural:
-        return open_natural(data.location, run.natural.set, data.clean or None)
+        frames = EVERY_FRAME if run.natural.choices else ""
+        return open_natural(data.location, run.natural.set, data.clean or None, frame_sets=frames)
     return open_with_clean(data.location, data.clean or None)
 
 

@@ -20,6 +20,8 @@ from windtunnel.store.atomic_files import write_whole
 from windtunnel.store.training_folder import COLUMNS, EpochRow, StoredTraining
 
 HEIGHT_PX = 340
+# Up to so many epochs, each has a tick; the axis would otherwise show halves.
+FEW_EPOCHS = 10
 EPOCH_HEADER = ("training", "epoch", "loss", "accuracy, %", "learning rate", "time, s")
 
 
@@ -122,10 +124,11 @@ def learning_curves(
             )  # fmt: skip
     if not lines:
         return {}
+    most = max(len(training.history) for training in trainings)
     return {
         "data": lines,
         "layout": {
-            "xaxis": {"title": {"text": "epoch"}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": "epoch"}, **({"dtick": 1} if most <= FEW_EPOCHS else {})},
             "yaxis": {"title": {"text": title}, "rangemode": "tozero"},
             "height": HEIGHT_PX,
             "showlegend": len(trainings) > 1,
@@ -155,7 +158,28 @@ def _notes(names: Sequence[str], trainings: Sequence[StoredTraining]) -> list[st
     ]
     if len({_loss_text(training.recipe) for training in trainings}) > 1:
         notes.append("The trainings minimise different losses, whose values cannot be compared.")
+    first, *others = [_image_parts(training.recipe) for training in trainings]
+    if differing := [name for name in first if any(other[name] != first[name] for other in others)]:
+        notes.append(
+            f"The trainings differ in {listed(differing)}: their losses and training accuracies are of "
+            "different images and cannot be compared. Compare runs of the models instead."
+        )
     return notes
+
+
+def _image_parts(recipe: TrainingRecipe) -> dict[str, object]:
+    """What determines the images and targets that losses and training accuracies are computed from."""
+    remedies = recipe.remedies
+    return {
+        "training images": (recipe.data.digest, recipe.data.classes, recipe.data.shares),
+        "preprocessing": recipe.preprocess,
+        "crop area": recipe.settings.area,
+        "mirroring": recipe.settings.mirror,
+        "decoders and resizers": recipe.mix,
+        "copies": recipe.augmentation,
+        "image steps": remedies.images if remedies else (),
+        "batch step": remedies.batch if remedies else None,
+    }
 
 
 def _recipe_table(trainings: Sequence[StoredTraining]) -> list[list[str]]:
@@ -170,6 +194,9 @@ def _settings(training: StoredTraining) -> dict[str, str]:
     drops = (
         f"divided by 10 after epoch {listed(settings.drop_after)}" if settings.drop_after else "cosine to 0"
     )
+    drops += ", momentum from 0 after each division" if settings.reset_momentum else ""
+    shares = [f"{share:g}" for share in recipe.data.shares]
+    per = f", drawn for each {recipe.mix.per}" if recipe.mix.decoders or recipe.mix.resizers else ""
     copies = (
         f"{augmentation.clean_copies} clean, {augmentation.corrupted_copies} corrupted "
         f"({listed(augmentation.corruptions)})"
@@ -180,6 +207,7 @@ def _settings(training: StoredTraining) -> dict[str, str]:
     return {
         "module": recipe.module.name,
         "images": f"{recipe.data.count:,}",
+        "shares of the sets in an epoch": listed(shares) if shares else "one set",
         "classes": f"{len(recipe.data.classes):,}",
         "epochs": f"{len(training.history)} of {settings.epochs}",
         "images per step": f"{settings.batch:,}",
@@ -187,7 +215,10 @@ def _settings(training: StoredTraining) -> dict[str, str]:
         "momentum": f"{settings.momentum:g}",
         "weight decay": f"{settings.weight_decay:g}",
         "seed": str(settings.seed),
-        "decoders and resizers": listed([*recipe.mix.decoders, *recipe.mix.resizers]).replace("none", "own"),
+        "crop area": f"{settings.area[0]:g} to {settings.area[1]:g} of the image",
+        "mirrored": "half of the images" if settings.mirror else "none",
+        "decoders and resizers": (listed([*recipe.mix.decoders, *recipe.mix.resizers]) if per else "own")
+        + per,
         "copies of each image in an epoch": copies,
         "image steps": listed([_remedy_text(step) for step in remedies.images]) if remedies else "none",
         "batch step": _remedy_text(remedies.batch) if remedies and remedies.batch else "none",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ ROUNDING = 1e-12
 NUMBERS_AT_ONCE = 4_000_000
 Floats = NDArray[np.float64]
 # Items by categories; very many categories may occur, but few of them in one item.
-Sparse = csr_array[Any, tuple[int, int]]
-Counts = Sparse | NDArray[np.int64]
+Sparse: TypeAlias = "csr_array[Any, tuple[int, int]]"  # SciPy 1.14 cannot evaluate it
+Counts: TypeAlias = "Sparse | NDArray[np.int64]"
 # Verdicts of items, by person.
 Ratings = Sequence[Mapping[Hashable, str]]
 

@@ -7,10 +7,11 @@ In a store that a URL names there are no locks and no renames. A write is whole 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location
@@ -64,6 +65,24 @@ def write_whole(path: Location, content: bytes, *, durable: bool = True) -> None
         unfinished.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def writing_whole(path: Location) -> Iterator[BinaryIO]:
+    """A stream whose content becomes the file when the block ends without an error, and is lost otherwise."""
+    if not isinstance(path, Path):
+        with tempfile.TemporaryFile() as stream:
+            yield cast(BinaryIO, stream)
+            stream.seek(0)
+            path.write_bytes(stream.read())
+        return
+    unfinished = path.with_name(path.name + UNFINISHED)
+    try:
+        with unfinished.open("wb") as stream:
+            yield stream
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def create_file(path: Location, content: bytes) -> bool:

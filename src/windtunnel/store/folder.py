@@ -250,7 +250,7 @@ def read_run_json(path: Location) -> RunRecord:
         why = "it is a file" if path.is_file() else why
         raise UserError(
             f"{path} is not a run folder: {why}; give a folder written by windtunnel run. windtunnel report "
-            "takes the folder of an overlap study too."
+            "takes the folder of an overlap study, a training or an experiment too."
         )
     folder = RunFolder(path)
     content = folder.read_recipe_file()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from windtunnel.analysis.experiments import (
-    ExperimentResults,
-    SuiteConditions,
-    Tested,
-    VariantFacts,
-    experiment_results,
-)
+from windtunnel.analysis.experiment_results import ExperimentResults, SuiteConditions, VariantFacts
+from windtunnel.analysis.experiments import Tested, experiment_results
 from windtunnel.core.calls import call_text
 from windtunnel.core.errors import UserError
 from windtunnel.core.interruption import finishing_items
 from windtunnel.core.progress import Progress, silent
+from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import counted
 from windtunnel.engine.executors import Workers
 from windtunnel.models.preprocess import Preprocess
@@ -28,10 +25,9 @@ from windtunnel.studies.experiment_costs import missing_latency, train_seconds, 
 from windtunnel.studies.experiment_file import ExperimentFile
 from windtunnel.studies.experiment_records import (
     EXPERIMENT,
-    RESULTS_FILE,
     ExperimentRecipe,
+    finished_seeds,
     read_costs,
-    read_results,
     write_costs,
     write_results,
 )
@@ -41,6 +37,10 @@ from windtunnel.studies.model_names import MODELS, model_name
 from windtunnel.studies.model_training import ModelItem, TrainingPlan, WrappedItem
 from windtunnel.studies.study_data import StudyData
 from windtunnel.studies.study_models import StudyModels
+from windtunnel.train.settings import Settings
+
+# The share of the test images that a variant is chosen on; reported scores are computed from the others.
+CHOOSING_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,20 @@ class Experiment:
             for variant in self.content.variants
             if variant.of
         ]
+
+    @property
+    def chosen_on(self) -> NDArray[np.bool_]:
+        """Whether each test image is for choosing; none without a suite for choosing.
+
+        Images with the same content are on the same side.
+        """
+        contents = [image.content for image in self.data.images]
+        if self.choosing is None:
+            return np.zeros(len(contents), np.bool_)
+        order = sorted(set(contents), key=lambda content: (digest64("experiment/choosing", content), content))
+        count = min(max(1, round(CHOOSING_SHARE * len(order))), len(order) - 1)
+        chosen = set(order[:count])
+        return np.array([content in chosen for content in contents], np.bool_)
 
     @property
     def epochs(self) -> int:
@@ -157,13 +171,12 @@ class Experiment:
         folder = RecipeFolder(self.folder, EXPERIMENT)
         folder.check_free()
         folder.refuse_other_recipe(self.recipe)
-        if (self.folder / RESULTS_FILE).is_file():
-            finished = read_results(self.folder).seeds
-            if finished > self.content.seeds:
-                raise UserError(
-                    f"seeds is {self.content.seeds}, but {self.folder} is finished with "
-                    f"{counted(finished, 'seed')}; give seeds = {finished} or more, or another folder."
-                )
+        finished = finished_seeds(self.folder)
+        if finished > self.content.seeds:
+            raise UserError(
+                f"seeds is {self.content.seeds}, but {self.folder} is finished with "
+                f"{counted(finished, 'seed')}; give seeds = {finished} or more, or another folder."
+            )
 
     def _finish(
         self,
@@ -191,7 +204,7 @@ class Experiment:
         return stored.failed if stored else ""
 
     def _tested(self, variant: Variant) -> Tested:
-        facts = variant_facts(variant)
+        facts = variant_facts(variant, self.content.settings)
         trained = variant.of or variant.name
         failures = {seed: reason for seed in self.seeds if (reason := self._failure(seed, trained))}
         if failures:
@@ -199,7 +212,9 @@ class Experiment:
             which = f"{trained}, seed {seed}" if variant.of else f"seed {seed}"
             others = f" ({len(failures)} of {counted(len(self.seeds), 'seed')} failed)"
             return Tested(facts, {}, f"{which}: {reason}{others if len(self.seeds) > 1 else ''}")
-        correct: dict[str, list[np.ndarray[tuple[int], np.dtype[np.bool_]]]] = {}
+        chosen_on = self.chosen_on
+        choosing = self.choosing.units if self.choosing else {}
+        correct: dict[str, list[NDArray[np.bool_]]] = {}
         for seed in self.seeds:
             item = self._wrapped(variant, seed) if variant.of else self._training(variant, seed)
             stored = self.models.stored(item)
@@ -209,7 +224,8 @@ class Experiment:
                     "made the experiment."
                 )
             for tested in self.models.tested:
-                correct.setdefault(tested.name, []).append(stored.unpacked(tested.name))
+                images = chosen_on if tested.name in choosing else ~chosen_on
+                correct.setdefault(tested.name, []).append(stored.unpacked(tested.name)[images])
         return Tested(facts, {name: np.stack(values) for name, values in correct.items()})
 
     def _write_costs(self, results: ExperimentResults, workers: Workers, making: Progress) -> None:
@@ -258,16 +274,25 @@ def training_plan(
     )
 
 
-def variant_facts(variant: Variant) -> VariantFacts:
-    """What distinguishes a variant, as results store it."""
-    remedies = variant.remedies
+def variant_facts(variant: Variant, settings: Settings) -> VariantFacts:
+    """What distinguishes a variant, as results store it.
+
+    Args:
+        variant: the variant.
+        settings: those of the experiment, which variants may change.
+    """
+    augmentation, mix = variant.augmentation, variant.mix
+    changed = {
+        name: value for name, value in asdict(variant.settings).items() if value != getattr(settings, name)
+    }
     texts = [
-        *(f"{text} copies" for text in variant.augmentation.corruptions),
-        *(f"decoder {text}" for text in variant.mix.decoders),
-        *(f"resizer {text}" for text in variant.mix.resizers),
-        *remedies.trained_with(),
-        *([f"ema {remedies.ema:g}"] if remedies.ema else []),
-        *(["last layer only"] if remedies.layers == "last" else []),
+        *(f"{name}={_setting_text(value)}" for name, value in changed.items()),
+        *([f"{augmentation.clean_copies} clean copies"] if augmentation.clean_copies != 1 else []),
+        *(f"{text} copies" for text in augmentation.corruptions),
+        *(f"decoder {text}" for text in mix.decoders),
+        *(f"resizer {text}" for text in mix.resizers),
+        *(["drawn for each image"] if mix.per == "image" and (mix.decoders or mix.resizers) else []),
+        *variant.remedies.trained_with(),
     ]
     calls = [parse_wrapper(text) for text in variant.wrappers]
     texts += [f"{call_text(call.plugin.name, call.settings)} at test time" for call in calls]
@@ -278,6 +303,10 @@ def variant_facts(variant: Variant) -> VariantFacts:
         of=variant.of,
         remedies=tuple(texts),
         trained_on=variant.trained_on,
-        order=f"copies {variant.augmentation.copies}, batch {variant.settings.batch}",
-        exposures=variant.settings.epochs * variant.augmentation.copies,
+        order=f"copies {augmentation.copies}, batch {variant.settings.batch}",
+        exposures=variant.settings.epochs * augmentation.copies,
     )
+
+
+def _setting_text(value: object) -> str:
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -76,7 +76,9 @@ def read_experiment_file(path: str | Path) -> ExperimentFile:
     try:
         settings = changed_settings(Settings(), keys.part("settings", {}), str(file))
     except UserError as error:
-        raise UserError(f"{file}: settings: {str(error).removeprefix(f'{file}: ')}") from error
+        if str(file) in str(error):
+            raise
+        raise UserError(f"{file}: settings: {error}") from error
     variants = read_variants(keys.part("variants"), settings, str(file))
     baseline = keys.text("baseline")
     if baseline not in {variant.name for variant in variants}:
@@ -94,7 +96,7 @@ def read_experiment_file(path: str | Path) -> ExperimentFile:
         seeds=keys.whole("seeds", SEEDS, 1),
         suites=suites,
         select_on=select_on,
-        subset=keys.whole("subset", 0, 0),
+        subset=keys.whole("subset", 0, 1) if "subset" in keys.table else 0,
         severities=_severities(keys),
         baseline=baseline,
         variants=variants,
@@ -179,10 +181,13 @@ def _train(keys: _Keys, value: Any) -> TrainingSource:
 
 
 def _severities(keys: _Keys) -> tuple[int, ...]:
-    value = keys.table.get("severities", [])
-    if not isinstance(value, list) or any(
-        type(level) is not int or level not in SEVERITIES for level in value
-    ):
+    if "severities" not in keys.table:
+        return ()
+    value = keys.table["severities"]
+    valid = isinstance(value, list) and all(type(level) is int and level in SEVERITIES for level in value)
+    if not valid or not value:
         known = ", ".join(map(str, SEVERITIES))
-        raise UserError(f"{keys.file}: severities is {value!r}; give a list of some of {known}.")
+        raise UserError(
+            f"{keys.file}: severities is {value!r}; give a list of some of {known}, or leave it out."
+        )
     return tuple(sorted(set(value)))

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from windtunnel.analysis.experiments import SuiteConditions
+from windtunnel.analysis.experiment_results import SuiteConditions
 from windtunnel.core.errors import UserError
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, local_path
 from windtunnel.core.records import record_of
 from windtunnel.core.training_records import MixRecord, SettingsRecord
-from windtunnel.core.wording import listed
+from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import has_one_strength
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.models.preprocess import Preprocess, wanted
@@ -39,6 +39,9 @@ from windtunnel.train.networks import network_assets, network_function
 from windtunnel.train.trained_layers import check_layers
 from windtunnel.train.training_recipe import augmentation_record, preprocess_record
 from windtunnel.train.views import training_side
+
+# Test images of an experiment that chooses a variant: two for choosing, and the others to report.
+LEAST_IMAGES = 8
 
 
 def plan_experiment(
@@ -66,6 +69,8 @@ def plan_experiment(
         _check_images(variant, preprocess, side_px)
     _refuse_same_folders(content)
     data = open_study_data(content.train, content.test, folder, ways, subset=content.subset)
+    if choosing:
+        _check_choosing_images(data)
     conditions = _Conditions(data, preprocess)
     tested_suites = [conditions.add(suite) for suite in suites]
     chosen = conditions.add(choosing) if choosing else None
@@ -123,6 +128,17 @@ def _choosing(content: ExperimentFile, suites: Sequence[Suite]) -> Suite | None:
                 f"{suite.name}; choose on other corruptions than those that are reported."
             )
     return choosing
+
+
+def _check_choosing_images(data: StudyData) -> None:
+    """Refuse so few test images that they cannot be divided into those for choosing and those to report."""
+    distinct = len({image.content for image in data.images})
+    if distinct < LEAST_IMAGES:
+        raise UserError(
+            f"{data.test.location} has {counted(distinct, 'different test image')}; select_on needs "
+            f"{LEAST_IMAGES} or more, because a part of them is only for choosing. Give more, or leave "
+            "select_on out."
+        )
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from windtunnel.analysis.experiments import ExperimentResults
+from windtunnel.analysis.experiment_results import ExperimentResults
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import Record, RecordError, read_record
@@ -42,7 +42,7 @@ PARTS = {
 }
 RECIPE_FILE, RESULTS_FILE, COSTS_FILE = "experiment.json", "results.json", "costs.json"
 EXPERIMENT = FolderKind("experiment", RECIPE_FILE, 1, PARTS, option="out")
-RESULTS_SCHEMA = 1
+RESULTS_SCHEMA = 2
 
 
 class VariantRecord(Record, frozen=True):
@@ -140,6 +140,14 @@ def read_results(folder: Path) -> ExperimentResults:
             f"{file} is damaged ({error}); repeat the command that made the experiment, which writes it "
             "again."
         ) from error
+
+
+def finished_seeds(folder: Path) -> int:
+    """The number of seeds that a folder is finished with; 0 if its results are missing or damaged."""
+    try:
+        return read_results(folder).seeds
+    except UserError:
+        return 0
 
 
 def read_costs(folder: Path) -> Costs:

@@ -59,13 +59,6 @@ class Variant:
         """The corruptions that its models have seen in training, as models declare them."""
         return tuple(dict.fromkeys((*self.augmentation.corruptions, *self.remedies.trained_on())))
 
-    def shares_order_with(self, other: Variant) -> bool:
-        """Whether trainings of one seed see the images in the same order."""
-        return (self.settings.batch, self.augmentation.copies) == (
-            other.settings.batch,
-            other.augmentation.copies,
-        )
-
 
 def read_variants(tables: Mapping[str, Any], settings: Settings, where: str) -> tuple[Variant, ...]:
     """The variants of a file, in its order; a grid gives one of each combination.
@@ -108,8 +101,8 @@ def _grid_points(grid: Any, place: str) -> Iterator[dict[str, Number | str]]:
     )
     if not valid:
         raise UserError(
-            f"{place}: grid is {grid!r}; give a list of values for each parameter, such as "
-            "grid = { epsilon = [0.0, 0.01] }."
+            f"{place}: grid is {grid!r}; give a list of numbers or texts for each parameter, such as "
+            "grid = { epsilon = [0.01, 0.02] }."
         )
     for name, values in grid.items():
         if len(set(values)) < len(values):

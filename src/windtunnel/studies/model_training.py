@@ -64,6 +64,10 @@ class TrainingPlan:
         if self.weights:
             try:
                 module.load_state_dict(torch.load(self.weights, map_location="cpu", weights_only=True))
+            except FileNotFoundError as error:
+                raise UserError(
+                    f"There is no file {self.weights}; give a file of initial weights."
+                ) from error
             except Exception as error:  # torch raises many kinds of errors for other files
                 raise UserError(
                     f"{self.weights} are no weights of {self.network} ({first_line(error)}); give a file "

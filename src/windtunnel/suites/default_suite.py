@@ -8,6 +8,7 @@ from pathlib import Path
 from windtunnel.core.errors import UserError
 from windtunnel.core.locations import Location, location_of
 from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.annotated_frames import refuse_frame_sets
 from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import detect_natural_set, detection_note, natural_set_hint
 from windtunnel.data.natural_layouts import open_natural
@@ -21,7 +22,7 @@ QUICK = "imagenet-c-quick"
 
 # The suites for precomputed sets; the one with the most units in the set is used.
 PRECOMPUTED_SUITES = (
-    "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc",
+    "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc", "laion-c",
     "imagenet-p", "imagenet-p-extra", "imagenet-syn2nat", "syn2nat-candidates",
 )  # fmt: skip
 
@@ -62,6 +63,7 @@ def open_for_suite(
     suite: str | Path | Suite | None,
     clean: str | Location | Dataset | None,
     usual: str = QUICK,
+    frame_sets: str = "",
 ) -> tuple[Dataset, Suite]:
     """Open the data and choose the suite that fits it; a natural set is detected.
 
@@ -69,6 +71,7 @@ def open_for_suite(
         data, clean: as in `run`.
         suite: as in `run`; None for the suite that fits the data, or `usual`.
         usual: the suite for ordinary images.
+        frame_sets: as in `run`; "" for the defaults.
     """
     chosen = load_suite(suite) if isinstance(suite, str | Path) else suite
     # A remote folder is listed once for everything below.
@@ -78,9 +81,10 @@ def open_for_suite(
         chosen = load_suite(name)
         notes = [] if isinstance(data, Dataset) else [detection_note(name, data)]
     if chosen is not None and chosen.natural:
-        natural = open_natural(data, chosen.natural, clean, notes)
+        natural = open_natural(data, chosen.natural, clean, notes, frame_sets)
         own = natural.natural.own
         return natural, replace(chosen, mask=True) if own and own.masked else chosen
+    refuse_frame_sets(frame_sets)
     if isinstance(data, Dataset) and data.natural:
         raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
     dataset = open_with_clean(data, clean, natural_set_hint)

@@ -218,6 +218,8 @@ class Suite:
         suite = replace(self, metrics=own or task.metrics)
         if not task.whole_images or self.canvas == WHOLE:
             return suite
+        if self.natural and own:  # images unchanged, as the model takes them
+            return suite
         if self.natural or self.stored or self.holds_sequences:
             raise UserError(
                 f"Suite {self.name} is for classifiers; give a suite of corruptions for a model of the task "

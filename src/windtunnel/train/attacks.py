@@ -6,8 +6,13 @@ each image, and pixels stay between 0 and 1. They are not rounded to multiples o
 In a training step the module is attacked in evaluation mode. Batch normalisation then uses its running
 statistics: an image's attack does not depend on the rest of the batch, gradient steps do not change the
 statistics, and the attack is on the function that is evaluated later. Nothing is dropped out. The loss of the
-attacked images is computed in training mode. This differs from the code of Madry et al. (2018) and Wong et
-al. (2020), which attacks in training mode: on the loss that is minimised, attacks here are weaker.
+attacked images is computed in training mode; this pass alone updates the statistics.
+
+Published code differs. That of Madry et al. (2018, cifar10_challenge) and Wong et al. (2020,
+fast_adversarial) attacks in training mode, so that every pass of an attack updates the statistics too. The
+library robustness of the first group and the code of Kannan et al. (2018) attack in evaluation mode. There
+the attack does not maximise the loss that is minimised, and can be weaker on it, most of all while the
+statistics are far from those of a batch, in the first steps.
 """
 
 from __future__ import annotations

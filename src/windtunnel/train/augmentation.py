@@ -49,10 +49,15 @@ class Augmentation:
                 raise UserError(f"{name} is {value!r}; give a whole number of at least 0.")
         if not self.copies:
             raise UserError("clean_copies and corrupted_copies are 0; give at least one copy.")
-        if bool(given) is not bool(self.corrupted_copies):
+        if given and not self.corrupted_copies:
             raise UserError(
-                f"corruptions is {given!r} and corrupted_copies is {self.corrupted_copies}; give both, or "
-                "neither."
+                f"corruptions has {', '.join(given)}, and corrupted_copies is 0, so that nothing is "
+                "corrupted; give corrupted_copies = 1 as well."
+            )
+        if self.corrupted_copies and not given:
+            raise UserError(
+                f"corrupted_copies is {self.corrupted_copies}, and corruptions is empty; name what they are "
+                "corrupted by, such as fog:3."
             )
         for name in given:
             unit_and_severity(name)

@@ -186,13 +186,14 @@ def fit(
 
         # Epochs seed torch's generator; the caller's state is restored at the end.
         with torch.random.fork_rng():
+            versions = trainer.loss.plugin.views
             for epoch in range(len(history), settings.epochs):
-                made = views(epoch, trainer.loss.plugin.views)
+                made = views(epoch, versions)
                 history.append(trainer.epoch(made, epoch, steps))
                 save_checkpoint(folder, trainer.modules(), optimiser, history)
                 advance(epoch + 1, history[-1].loss)
             if trainer.average is not None:
-                trainer.recompute_statistics(views(settings.epochs, 0))
+                trainer.recompute_statistics(views(settings.epochs, versions))
                 save_checkpoint(folder, trainer.modules(), optimiser, history)
                 module.load_state_dict(trainer.average.module.state_dict())
     declared = {

@@ -11,7 +11,10 @@ import torch
 
 from windtunnel.core.calls import Call, CalledPlugin, call_text, parse_call
 from windtunnel.core.errors import RunFailed, UserError, first_line
+from windtunnel.core.registry import Registry
 from windtunnel.core.training_records import RemediesRecord, RemedyRecord
+from windtunnel.core.wording import article
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.models.preprocess import Tensor
 from windtunnel.train.averaging import frozen_copy
 from windtunnel.train.batch_steps import REGISTRY as BATCH_STEPS
@@ -23,6 +26,8 @@ from windtunnel.train.losses import Loss
 from windtunnel.train.module_checks import check_input_gradient
 
 P = TypeVar("P", bound=CalledPlugin)
+
+FIELDS: dict[str, Registry[Any]] = {"images": IMAGE_STEPS, "batch": BATCH_STEPS, "loss": LOSSES}
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,27 @@ class Remedies:
             raise UserError(f"ema is {self.ema!r}; give a number from 0 (none) to below 1, such as 0.999.")
         if self.layers not in ("all", "last"):
             raise UserError(f"layers is {self.layers!r}; give 'all' or 'last'.")
+        self._refuse_misplaced()
         self._check_combination()
+
+    def _refuse_misplaced(self) -> None:
+        """Refuse a step or a loss in the field of another kind, and a corruption in any."""
+        for field, registry in FIELDS.items():
+            given = getattr(self, field)
+            for text in (given,) if isinstance(given, str) else given:
+                name = text.partition("(")[0].strip()
+                if not name or name in registry:
+                    continue
+                for other, place in FIELDS.items():
+                    if name in place:
+                        raise UserError(
+                            f"{field} has {name}, which is {article(place.kind)}; give it as {other}."
+                        )
+                if name.partition(":")[0] in CORRUPTIONS:
+                    raise UserError(
+                        f"{field} has {name}, which is a corruption; give it as a corruption of "
+                        "Augmentation, with corrupted_copies."
+                    )
 
     def _check_combination(self) -> None:
         steps, batch, loss = self.image_calls(), self.batch_call(), self.loss_call()

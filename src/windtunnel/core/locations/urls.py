@@ -14,6 +14,8 @@ _SHORTENED = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)")
 _PASSWORD = re.compile(r"[^/@:]*:(?!\d+(/|$))[^@]*@")
 # Azure writes container@account.
 _CONTAINERS = frozenset({"abfs", "abfss", "az", "wasb", "wasbs"})
+# Names of this machine, to which secrets may be sent without TLS.
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 ELSEWHERE = "put credentials into the environment (docs/howto/remote.md)"
 
 

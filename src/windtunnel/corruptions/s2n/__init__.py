@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from windtunnel.corruptions import MIN_SIDE_PX, Corruption, PixelFunction
+from windtunnel.corruptions import MIN_SIDE_PX, Corruption, Motion, PixelFunction
 
 PREFIX = "s2n/"
 
@@ -39,6 +39,7 @@ def candidate(
     revision: int = 1,
     golden: str = "",
     min_side_px: int = MIN_SIDE_PX,
+    motion: Motion = "",
 ) -> Callable[[PixelFunction], Candidate]:
     """Turn a pixel function into a candidate corruption; without `drawn` it is the same for every image."""
 
@@ -59,6 +60,7 @@ def candidate(
             prefix=PREFIX,
             drawn=drawn,
             min_side_px=min_side_px,
+            motion=motion,
             paper_name=paper_name,
         )
 

@@ -19,6 +19,7 @@ SCALES = (0.6, 0.8)
     met_by="Wide-angle lenses, surveillance cameras, drones.",
     family="geometry",
     note="Affines only zooms out: nothing is rotated, shifted or sheared.",
+    motion="moves",
     golden="c90ca56f55d1788a3e4d57b6cd2d617f",
 )
 def affines(image: Image, rng: Draws) -> Image:

@@ -19,6 +19,7 @@ KEPT_PX, OF_PX = 130, 224
     family="occlusion",
     note="Border keeps the image's size and the central 130/224 of each side; the published code gives "
     "224x224 pixels.",
+    motion="moves",
     golden="05ac229df306aa3dc72fbbcd6a6da9f6",
 )
 def border(image: Image, _rng: Draws) -> Image:

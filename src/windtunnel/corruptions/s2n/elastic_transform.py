@@ -29,6 +29,7 @@ LEAST_SHARE = 1e-9
     met_by="Labels on bottles, flags, scanned pages.",
     family="geometry",
     note="ElasticTransform is an affine map in effect: its elastic part moves pixels by about 0.01.",
+    motion="moves",
     golden="b4ea6bb59e4a431bec82c13a4badd1ef",
 )
 def elastic_transform(image: Image, rng: Draws) -> Image:

@@ -16,6 +16,7 @@ from windtunnel.corruptions.s2n import candidate
     imitates="A mirror, or a camera that is mounted upside down.",
     met_by="Front cameras of telephones, drones, microscopes.",
     family="geometry",
+    motion="moves",
     golden="7460e64edf6a44d704905eb0e86b2633",
 )
 def flip(image: Image, rng: Draws) -> Image:

@@ -20,6 +20,7 @@ FACTORS = (0.0, 2.0)
     imitates="A curved mirror, or a scan in which the paper moved.",
     met_by="Scanners, rolling shutters, curved screens.",
     family="geometry",
+    motion="moves",
     golden="b850750850c6370c01a37db40546e6f2",
 )
 def grid_distortion(image: Image, rng: Draws) -> Image:

@@ -22,6 +22,7 @@ SHIFT_PX = 4.0
     met_by="Action cameras, door viewers, borescopes.",
     family="geometry",
     note="OpticalDistortion repeats or turns over content in the corners for strengths below -0.36.",
+    motion="moves",
     golden="149e94364146950e90b2dae2a4549fc4",
 )
 def optical_distortion(image: Image, rng: Draws) -> Image:

@@ -24,6 +24,7 @@ LEAST_PX = 2
     imitates="A flat subject seen from an angle.",
     met_by="Signs, documents and screens photographed in passing.",
     family="geometry",
+    motion="moves",
     golden="f4ca2f49c2d5d30ce7a9e5919a6e5a6f",
 )
 def perspective(image: Image, rng: Draws) -> Image:

@@ -19,6 +19,7 @@ TILES = 4
     imitates="A torn or scrambled image.",
     met_by="Jigsaw puzzles, failed image stitching, lost video blocks.",
     family="geometry",
+    motion="pieces",
     golden="09c2c9067ea3266295582a564035e73b",
 )
 def random_grid_shuffle(image: Image, rng: Draws) -> Image:

@@ -20,6 +20,7 @@ ANGLE = 180.0
     imitates="A camera or a subject that is turned.",
     met_by="Satellites, microscopes, conveyor belts.",
     family="geometry",
+    motion="moves",
     golden="017654f26587d6a931ccb34223f23be1",
 )
 def rotate(image: Image, rng: Draws) -> Image:

@@ -19,6 +19,7 @@ SHIFT = 0.7
     met_by="Cameras without a photographer, automatic crops.",
     family="geometry",
     note="Transpose is a translation: rows and columns are not exchanged.",
+    motion="moves",
     golden="c5f5c04a56e3362065999871b435356f",
 )
 def transpose(image: Image, rng: Draws) -> Image:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ class DatasetLayout(Plugin):
         word: a word that selects the dataset instead of a path (`demo`); "" for none.
         priority: layouts of higher priority are tried first; the more precise `recognises`, the higher.
         corrupted: whether its images are corrupted already.
+        patterns: whether `recognises` and `open` also take patterns such as `shards-{000..003}.tar`, which
+            are no existing paths.
     """
 
     name: str = ""
@@ -42,6 +44,7 @@ class DatasetLayout(Plugin):
     word: str = ""
     priority: int = OWN_PRIORITY
     corrupted: bool = False
+    patterns: bool = False
 
     def __init__(self) -> None:
         no_open = type(self).open is DatasetLayout.open
@@ -126,9 +129,11 @@ def open_path(source: str | Location) -> Dataset:
             return layout.open(Path(layout.word), "")
     path, part = path_and_part(source)
     if not path.exists():
-        raise UserError(
-            f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
-        )
+        layouts = [layout for layout in layouts if layout.patterns and layout.recognises(path)]
+        if not layouts:
+            raise UserError(
+                f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
+            )
     for layout in layouts:
         if dataset := _opened(layout, path, part):
             return dataset
@@ -151,9 +156,26 @@ def open_precomputed(path: Location) -> PrecomputedDataset | None:
     return None
 
 
+def chosen_split(path: Location, part: str, splits: Iterable[str]) -> str:
+    """The split that a user chose after `#`; refuses another name, and no choice among several."""
+    names = list(splits)
+    if part in names or (not part and len(names) == 1):
+        return part or names[0]
+    raise no_such_split(path, part, names)
+
+
+def no_such_split(path: Location, part: str, splits: Iterable[str]) -> UserError:
+    """The error for a split that does not exist, or for no choice among several."""
+    given = f"no split '{part}'" if part else "several splits"
+    return UserError(f"{path} contains {given}; give {', '.join(f'{path}#{name}' for name in splits)}.")
+
+
 def no_such_part(path: Location, part: str) -> UserError:
     """The error for a part of a dataset that has none."""
-    return UserError(f"{path} has no part '{part}': only .npz files and precomputed sets do. Give {path}.")
+    return UserError(
+        f"{path} has no part '{part}': only .npz files, folders of splits, Parquet files, shards and "
+        f"precomputed sets do. Give {path}."
+    )
 
 
 def _opened(layout: DatasetLayout, path: Location, part: str) -> Dataset | None:

@@ -118,10 +118,10 @@ def match(
 ) -> Matches:
     """Match detections with objects of the same image and category, the best detection first."""
     known = found.category >= 0
-    found = _taken(found, np.flatnonzero(known))
+    found = taken(found, np.flatnonzero(known))
     categories = 1 + max(int(found.category.max(initial=-1)), int(true.category.max(initial=-1)), 0)
-    found = _taken(found, np.lexsort((-found.score, found.category, found.image)))
-    true = _taken(true, np.lexsort((true.crowd, true.category, true.image)))
+    found = taken(found, np.lexsort((-found.score, found.category, found.image)))
+    true = taken(true, np.lexsort((true.crowd, true.category, true.image)))
     outcome = match_boxes(
         found.image * categories + found.category,
         found.box,
@@ -131,9 +131,9 @@ def match(
         thresholds,
     )
     order = np.lexsort((-found.score, found.category))
-    objects = _taken(true, np.flatnonzero(~true.crowd))
-    objects = _taken(objects, np.argsort(objects.category, kind="stable"))
-    return Matches(images, _taken(found, order), outcome[order], objects)
+    objects = taken(true, np.flatnonzero(~true.crowd))
+    objects = taken(objects, np.argsort(objects.category, kind="stable"))
+    return Matches(images, taken(found, order), outcome[order], objects)
 
 
 def without_categories(boxes: B) -> B:
@@ -142,11 +142,12 @@ def without_categories(boxes: B) -> B:
     As in COCO's evaluation without categories, ties are decided by the order of the categories.
     """
     order = np.lexsort((boxes.category, boxes.image))
-    boxes = _taken(boxes, order[boxes.category[order] >= 0])
+    boxes = taken(boxes, order[boxes.category[order] >= 0])
     return type(boxes)(**{**vars(boxes), "category": np.zeros_like(boxes.category)})
 
 
-def _taken(boxes: B, rows: NDArray[np.int64]) -> B:
+def taken(boxes: B, rows: NDArray[np.int64]) -> B:
+    """Some of the boxes, in the order of the rows."""
     return type(boxes)(**{name: values[rows] for name, values in vars(boxes).items()})
 
 
@@ -225,4 +226,4 @@ def _true_boxes(table: pa.Table, ids: list[str]) -> TrueBoxes:
     every = TrueBoxes(
         image, np.asarray(table["category"], np.int64), box, np.asarray(table["crowd"].to_pylist(), bool)
     )
-    return _taken(every, np.flatnonzero(image >= 0))
+    return taken(every, np.flatnonzero(image >= 0))

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from windtunnel.core.calls import CalledPlugin, Settings, split_parameters
 from windtunnel.core.errors import RunFailed, UserError, first_line
 from windtunnel.core.extras import load_extra
 from windtunnel.core.file_digests import file_digest
 from windtunnel.core.locations import Location, location_of
-from windtunnel.core.registry import Plugin, Registry
+from windtunnel.core.registry import Registry
 from windtunnel.models import Model, Size
 from windtunnel.models.preprocess import Declaration, declared
 
@@ -28,25 +29,28 @@ class Origin:
 
     Attributes:
         name: name of the object or of its factory.
-        file: the Python file that defines it, if there is one.
+        file: the file or folder that defines it, if there is one.
         preprocess: the preprocessing that the user declares.
         data_size: height and width of the data's images.
         portable: whether another process can create the object again.
+        own: what the model's own files declare; it counts where the user declares nothing.
     """
 
     name: str
-    file: Path | None
+    file: Location | None
     preprocess: str | Path | None
     data_size: Size | None
     portable: bool
+    own: Declaration | None = None
 
     @property
     def declaration(self) -> Declaration:
-        """The model's declaration: by the user, or in the TOML file next to its factory's file."""
-        return declared(self.preprocess, self.file if self.portable else None)
+        """The model's declaration: by the user, in the TOML file next to its file, or in its own files."""
+        given = declared(self.preprocess, self.file if self.portable else None)
+        return given if self.own is None else given.completed_by(self.own)
 
 
-class ModelKind(Plugin):
+class ModelKind(CalledPlugin):
     """How models of one kind are recognised and loaded. A subclass declares facts, `recognises` and `load`.
 
     Attributes:
@@ -56,6 +60,7 @@ class ModelKind(Plugin):
         extra: the library that it needs and that does not come with windtunnel, if any.
         live: whether its models are objects of Python, which cannot be written as a text.
         priority: kinds of higher priority are tried first.
+        parameters: what a user can add in parentheses: `FILE.py:factory(weights=best.pth)`.
     """
 
     name: str = ""
@@ -86,6 +91,19 @@ class ModelKind(Plugin):
             data_size: height and width of the data's images, for a model that declares no size.
         """
         raise NotImplementedError
+
+    def files(self, source: str) -> tuple[str, ...]:
+        """Texts that may be files from which a model is loaded; a declaration belongs next to the first."""
+        before, given = self.split(source)
+        paths = [str(given[parameter.name]) for parameter in self.parameters if parameter.path]
+        return (before, *filter(None, paths))
+
+    def split(self, source: object) -> tuple[str, Settings]:
+        """The text without its parameters, and all parameters of the kind, checked."""
+        if not self.parameters:
+            return str(source), {}
+        before, given = split_parameters(str(source), self.form)
+        return before, self.settings(given)
 
     def wrap(self, made: object, origin: Origin) -> Model:
         """The model for a live object; kinds of live objects override it to use the origin."""
@@ -160,6 +178,17 @@ def written_forms() -> str:
     """What users can write for a model, by the forms of all kinds."""
     forms = "; ".join(kind.form for kind in by_priority() if not kind.live)
     return f"one of: {forms} (windtunnel list model-kinds)"
+
+
+def after_prefix(source: object, prefix: str) -> str:
+    """What follows a prefix (`timm:`) in a text; "" if it does not begin with it."""
+    text = str(source) if isinstance(source, str | Path) else ""
+    return text[len(prefix) :] if text.startswith(prefix) else ""
+
+
+def folder_or_title(name: str) -> str:
+    """A folder as it is, and the last part of a name on a hub: `resnet-50` of `microsoft/resnet-50`."""
+    return name if Path(name).is_dir() else name.rpartition("/")[2]
 
 
 def has_suffix(source: object, suffix: str) -> bool:

@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.models import Model, Size
 from windtunnel.models.kinds import ModelKind, Origin
 from windtunnel.models.python import CallableModel, live_origin
@@ -33,7 +34,12 @@ class Callable(ModelKind):
         """The object as a model."""
         fingerprint = str(getattr(made, "fingerprint", "")) or _source_fingerprint(origin)
         declaration = origin.declaration
-        return CallableModel(
+        model = CallableModel
+        if declaration.task != DEFAULT_TASK:
+            from windtunnel.models.python_detector import CallableDetector
+
+            model = CallableDetector
+        return model(
             made, self.name, declaration, origin.name, fingerprint, origin.data_size, portable=origin.portable
         )
 

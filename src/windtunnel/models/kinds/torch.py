@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.models import Model, Size
 from windtunnel.models.kinds import ModelKind, Origin
 from windtunnel.models.python import live_origin
@@ -31,9 +32,13 @@ class Torch(ModelKind):
 
     def wrap(self, made: object, origin: Origin) -> Model:
         """The module as a model."""
-        from windtunnel.models.torch import TorchModel
+        if origin.declaration.task == DEFAULT_TASK:
+            from windtunnel.models.torch import TorchModel
 
-        return TorchModel(made, origin)
+            return TorchModel(made, origin)
+        from windtunnel.models.torch_detector import TorchDetector
+
+        return TorchDetector(made, origin)
 
 
 torch = Torch()

@@ -24,11 +24,14 @@ class Wrapped(ModelKind):
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
         """The model in its wrappers."""
+        from windtunnel.models.wrappers import REGISTRY as WRAPPERS
         from windtunnel.models.wrapping import parse_wrappers, wrapped_in
 
         texts, model = split_wrapped(str(source))
         if not model:
             raise UserError(f"{source} names no model; write {self.form}.")
+        if model.partition("(")[0] in WRAPPERS and not Path(model).exists():
+            raise UserError(f"{source} ends with the wrapper {model}; write the model last: {self.form}.")
         calls = parse_wrappers(texts)
         return wrapped_in(load_unplaced(model, preprocess, data_size), calls)
 

@@ -141,13 +141,13 @@ def _shown_frames(run: ScoredRun, judged: Judged, index: int, sources: SourceIma
 def frame_figures(document: Mapping[str, Any]) -> dict[str, Any]:
     """Plotly figures of pm-k against k and of error by offset, as far as the document has scores."""
     figures = {
-        "pm_k": _curves(document, PM_CURVES, "k, frames from the anchor", "pm-k, %"),
-        "offsets": _curves(document, OFFSET_CURVES, "offset from the anchor, frames", "top-1 error, %"),
+        "pm_k": score_curves(document, PM_CURVES, "k, frames from the anchor", "pm-k, %"),
+        "offsets": score_curves(document, OFFSET_CURVES, "offset from the anchor, frames", "top-1 error, %"),
     }
     return {name: figure for name, figure in figures.items() if figure["data"]}
 
 
-def _curves(document: Mapping[str, Any], metrics: Mapping[str, str], x: str, y: str) -> dict[str, Any]:
+def score_curves(document: Mapping[str, Any], metrics: Mapping[str, str], x: str, y: str) -> dict[str, Any]:
     """A curve per metric over the number in the names of its conditions, with intervals as error bars."""
     traces = []
     for position, (metric, name) in enumerate(metrics.items()):

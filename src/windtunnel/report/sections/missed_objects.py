@@ -96,7 +96,7 @@ def images_with_losses(run: ScoredRun, count: int = IMAGES) -> Shown:
         if frames is None:
             continue
         images = [
-            thumbnail(draw_boxes(frame[0], _boxes(run, row, name, least), IMAGE_PX), IMAGE_PX)
+            thumbnail(draw_boxes(frame[0], drawn_boxes(run, row, name, least), IMAGE_PX), IMAGE_PX)
             for frame, name in zip(frames, (clean, condition), strict=True)
         ]
         objects = int(((detected.true.image == row) & ~detected.true.crowd).sum())
@@ -144,7 +144,7 @@ def _choose(
     return chosen
 
 
-def _boxes(run: ScoredRun, row: int, condition: str, least: float) -> list[DrawnBox]:
+def drawn_boxes(run: ScoredRun, row: int, condition: str, least: float) -> list[DrawnBox]:
     """The annotated objects of an image, then its detections of at least this score."""
     detected, names = run.detected, run.info.data.classes
     true = detected.true.image == row

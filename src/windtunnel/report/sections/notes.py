@@ -16,6 +16,7 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import calibration_notes
 from windtunnel.metrics.clean_comparison import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, misfit, whole_units
+from windtunnel.metrics.detections.frame_sets import detection_frame_notes
 from windtunnel.metrics.flip_rates import sequence_notes
 from windtunnel.metrics.frame_sets import frame_notes
 from windtunnel.metrics.not_finite import not_finite_note
@@ -150,7 +151,9 @@ def _score_notes(run: ScoredRun) -> list[str]:
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
-    lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run), *frame_notes(run)]
+    lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run)]
+    of_classes = run.recipe.task == DEFAULT_TASK
+    lines += frame_notes(run) if of_classes else detection_frame_notes(run)
     lacking = sorted(needing("probabilities", run.metrics))
     if lacking and not observed.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are top classes without probabilities.")
@@ -210,9 +213,10 @@ def _natural_notes(run: ScoredRun) -> list[str]:
     """Notes on a natural set: its parts, the outputs that compete, and caveats."""
     if not run.natural:
         return []
+    of_classes = run.recipe.task == DEFAULT_TASK
     lines = [f"Images: {parts_text(run.natural)}. {competing_outputs_text(run.recipe).capitalize()}."]
     lines += [f"{caveat}." for caveat in caveats(run)]
-    without_output = _images_without_output(run)
+    without_output = _images_without_output(run) if of_classes else 0
     if without_output:
         lines.append(
             f"{counted(without_output, 'image is', 'images are')} of classes for which the model has no "

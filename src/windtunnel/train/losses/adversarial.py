@@ -48,8 +48,14 @@ class AttackingLoss(Loss):
     attacks = True
 
     def settings(self, given: Mapping[str, object]) -> dict[str, Value]:
-        """All parameters, checked; the default radius is for linf only."""
+        """All parameters, checked; the default radius is for linf only, and that of linf is at most 1."""
         settings = super().settings(given)
+        for name in ("epsilon", "step_size"):
+            if settings["norm"] == "linf" and (value := float(settings[name])) > 1:
+                raise UserError(
+                    f"{self.name}: {name} is {value:g}, but pixels are from 0 to 1; give at most 1 with "
+                    f"norm=linf. {value:g} of 255 grey levels is {name}={value:g}/255."
+                )
         if settings["norm"] != "linf" and "epsilon" not in given:
             raise UserError(
                 f"{self.name}: norm is {settings['norm']}, and the default epsilon is for linf; give epsilon "
@@ -65,8 +71,8 @@ class Adversarial(AttackingLoss):
     help = "Train on attacked images only: one step from a random start (fast), or several (PGD)."
     source = (
         "several steps: Madry et al. 2018; one step from a random start: Wong et al. 2020, whose epsilon for "
-        "ImageNet is 2/255 or 4/255, and 8/255 for CIFAR-10. They attack in training mode; windtunnel "
-        "attacks in evaluation mode, which is weaker on the loss that is minimised"
+        "ImageNet is 2/255 or 4/255, and 8/255 for CIFAR-10. Their code attacks in training mode; "
+        "windtunnel attacks in evaluation mode, which can be weaker on the loss that is minimised"
     )
     parameters = attack_parameters(EPSILON, steps=1, step_size=0.0)
 

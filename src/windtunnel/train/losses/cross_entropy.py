@@ -19,7 +19,7 @@ class CrossEntropy(Loss):
     help = "Cross-entropy, with smoothed labels if wanted."
     source = "label smoothing: Szegedy et al. 2016, who use 0.1"
     parameters = (
-        Parameter("smoothing", 0.0, "the share of the target that all classes get in equal parts", 0.0, 1.0),
+        Parameter("smoothing", 0.0, "the share of the target that all classes get in equal parts", 0.0, 0.99),
     )
 
     def value(self, step: Step, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:

@@ -21,8 +21,8 @@ class LogitPairing(AttackingLoss):
     help = "Train on clean and attacked images, with similar logits for both."
     source = (
         "Kannan et al. 2018; weight, share, attack and the mean over classes are those of the authors' code "
-        "for ImageNet at 64 pixels. Its attack aims at the least likely class; here it increases the loss, "
-        "in evaluation mode, which is weaker on the loss that is minimised"
+        "for ImageNet at 64 pixels. Its attack aims at the least likely class; here it increases the loss. "
+        "Both attack in evaluation mode"
     )
     parameters = (
         Parameter("weight", 0.5, "weight of the mean squared difference of logits", 0.0, 1000.0),

@@ -43,7 +43,10 @@ def built(name: str, classes: int, side_px: int, seed: int) -> Any:
         try:
             module = function(classes, side_px)
         except Exception as error:  # of the user's code
-            raise UserError(f"The network {name} failed: {type(error).__name__}: {error}.") from error
+            raise UserError(
+                f"The network {name} failed: {type(error).__name__}: {error}. Networks are called with the "
+                "number of classes and the side of the images in pixels."
+            ) from error
     if not isinstance(module, torch.nn.Module):
         raise UserError(f"The network {name} returned a {type(module).__name__}; return a torch module.")
     return module

@@ -1,0 +1,1 @@
+"""Results in other systems: pull requests, experiment trackers, model cards."""
