@@ -1,4 +1,4 @@
-"""How often 95 % intervals of AP and of its paired difference hold the truth: python benchmarks/ap_coverage.py
+"""How often 95 % intervals of AP and its paired difference hold the truth: python benchmarks/ap_coverage.py
 
 Two detectors see the same images of a large population: each finds objects with a probability that depends on
 the image, places boxes with an error, and adds boxes at random. The truth is their AP on the population, or
