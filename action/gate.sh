@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Run `windtunnel gate` with the inputs of action.yml, which arrive as environment variables.
+# Builds of packages do not see the token.
 set -euo pipefail
 
 case "${WINDTUNNEL_INSTALL:-}" in
   "") ;;
-  action) python -m pip install --quiet "$GITHUB_ACTION_PATH" ;;
-  *) python -m pip install --quiet "$WINDTUNNEL_INSTALL" ;;
+  action) env -u GITHUB_TOKEN python -m pip install --quiet "$GITHUB_ACTION_PATH" ;;
+  *) env -u GITHUB_TOKEN python -m pip install --quiet "$WINDTUNNEL_INSTALL" ;;
 esac
 
 arguments=(--against "$WINDTUNNEL_AGAINST" --unsure "${WINDTUNNEL_UNSURE:-pass}" --github --summary)

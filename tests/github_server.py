@@ -18,7 +18,8 @@ class GitHub:
     """Comments on the issues of one repository, and the requests that were made.
 
     Attributes:
-        comments: id to body, in the order of creation.
+        comments: id to body, in the order of creation; those below 100 are of people without rights, and
+            the others of the job's bot.
         requests: method and path of every request.
     """
 
@@ -26,6 +27,11 @@ class GitHub:
         self.comments: dict[int, str] = {}
         self.requests: list[tuple[str, str]] = []
         self.url = ""
+
+
+def _comment(number: int, body: str) -> dict[str, object]:
+    author = {"type": "User" if number < 100 else "Bot"}
+    return {"id": number, "body": body, "user": author, "author_association": "NONE"}
 
 
 @contextmanager
@@ -56,7 +62,7 @@ def github_server() -> Iterator[GitHub]:
             thread = "/repos/acme/nets/issues/7/comments"
             if self.command == "GET" and address.path == thread:
                 page, size = (int(parse_qs(address.query)[name][0]) for name in ("page", "per_page"))
-                listed = [{"id": number, "body": body} for number, body in state.comments.items()]
+                listed = [_comment(number, body) for number, body in state.comments.items()]
                 return self._answer(200, listed[(page - 1) * size : page * size])
             if self.command == "POST" and address.path == thread:
                 number = 100 + len(state.comments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import pickle
@@ -391,3 +392,20 @@ def test_published_folders_are_recognised(tmp_path: Path) -> None:
     precomputed = windtunnel.open_dataset(tmp_path / "laion-c").precomputed
     assert precomputed is not None
     assert [condition.level for condition in precomputed.stored] == [1, 2, 3, 4, 5]
+
+
+def test_an_idx_file_that_is_short_long_or_too_large_gets_one_line(tmp_path: Path) -> None:
+    labels = bytes((0, 0, 8, 1)) + np.array([4], ">u4").tobytes() + bytes(range(4))
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(labels)
+    head = bytes((0, 0, 8, 3))
+    sizes = {"fits": (4, 8, 8), "large": (2**32 - 1,) * 3}
+    fits, large = (head + np.array(shape, ">u4").tobytes() for shape in sizes.values())
+    for content, said in (
+        (head + b"\0", "no complete idx file"),
+        (fits + bytes(255), "no complete idx file"),
+        (fits + bytes(2**24), "no complete idx file"),
+        (large, "declares [0-9,]* bytes; at most"),
+    ):
+        (tmp_path / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(content))
+        with pytest.raises(windtunnel.UserError, match=said):
+            windtunnel.open_dataset(tmp_path)

@@ -96,6 +96,7 @@ def test_the_action_comments_once_and_updates_its_comment(runs: Path, tmp_path: 
     with github_server() as github:
         github.comments = dict.fromkeys(range(100), "a person's comment")
         github.comments[50] = "> <!-- windtunnel: gate -->\nquoted by a person"
+        github.comments[51] = forged = "<!-- windtunnel: gate -->\nof an outsider, who could edit it later"
         first = _step(runs, tmp_path, github, TOKEN)
         assert first.returncode == 1, first.stderr
         assert "comment  created: https://github.com/acme/nets/pull/7" in first.stderr
@@ -104,7 +105,7 @@ def test_the_action_comments_once_and_updates_its_comment(runs: Path, tmp_path: 
         again = _step(runs, tmp_path, github, TOKEN)
         assert "comment  updated: " in again.stderr
         assert TOKEN not in first.stdout + first.stderr + again.stdout + again.stderr
-        assert len(github.comments) == 101
+        assert len(github.comments) == 101 and github.comments[51] == forged
         assert [method for method, _ in github.requests if method != "GET"] == ["POST", "PATCH"]
         body = github.comments[200]
         summary = (tmp_path / "summary.md").read_text()
@@ -222,6 +223,11 @@ def test_runs_are_logged_to_trackers_and_nothing_is_uploaded(
     (folder,) = (tmp_path / "wandb-runs" / "wandb").glob("offline-run-*")
     assert done.stdout.strip() == str(folder)
     assert b"mean_error_low" in next(folder.glob("*.wandb")).read_bytes()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ada:s3cret@127.0.0.1:1/tracking")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    refused = _invoke("log", runs / "base", "--to", "mlflow", "--upload")
+    said = str(refused.exception)
+    assert said.startswith("MLflow at http://127.0.0.1:1/tracking refused the run: ") and "s3cret" not in said
 
 
 def test_files_of_model_cards_have_the_fields_that_the_hub_requires(

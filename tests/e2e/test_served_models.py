@@ -141,6 +141,12 @@ def test_a_token_comes_from_the_environment_and_is_not_stored(
         assert not any(b"s3cret" in file.read_bytes() for file in run.path.rglob("*") if file.is_file())
         with pytest.raises(UserError, match="without TLS"):
             load_model("kserve://models.example.org/served")
+        for name, text in (("TOKEN", "s3cret\nX-Other: 1"), ("ATTEMPTS", "inf")):
+            monkeypatch.setenv(f"WINDTUNNEL_KSERVE_{name}", text)
+            with pytest.raises(UserError, match=f"WINDTUNNEL_KSERVE_{name}") as error:
+                load_model(server.url)
+            assert "s3cret" not in str(error.value)
+            monkeypatch.delenv(f"WINDTUNNEL_KSERVE_{name}")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The corruptions of LAION-C and of ImageNet-C-bar, written out slowly from their published definitions.
 
-An oracle takes an image, the drawn values by purpose, and the severity's parameters; it shares no code with
-the units.
+An oracle takes an image, the drawn values by purpose, and the severity's parameters. It shares no code with
+the units, except the random words of `core/seeding.py` and the tiles of `imaging/tiles.py`: the oracles of
+`mosaic` and `stickers` check how tiles are chosen and placed, not the tiles.
 """
 
 from __future__ import annotations

@@ -94,6 +94,19 @@ def test_an_image_processor_becomes_the_same_preprocessing(tmp_path: Path, photo
         assert model.classes == CLASSES and not model.preprocess.assumed
 
 
+def test_weights_of_half_precision_run_in_the_precision_of_the_run(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    folder = write_classifier(tmp_path / "net")
+    halved = transformers.AutoModelForImageClassification.from_pretrained(folder).half()
+    halved.save_pretrained(folder)
+    model = load_model(f"hf:{folder}")
+    images = np.random.default_rng(1).integers(0, 256, (2, SIDE, SIDE, 3), np.uint8)
+    tensor = torch.tensor(model.preprocess.tensor.apply(images))
+    with torch.no_grad():
+        expected = halved.float().eval()(tensor).logits
+    np.testing.assert_allclose(model.predict(images), expected, atol=1e-5)
+
+
 def test_what_a_declaration_cannot_express_is_refused_and_can_be_declared(tmp_path: Path) -> None:
     folder = write_classifier(tmp_path / "net")
     config = folder / "preprocessor_config.json"
@@ -105,6 +118,7 @@ def test_what_a_declaration_cannot_express_is_refused_and_can_be_declared(tmp_pa
         ({"size": short, "crop_size": 32, "do_center_crop": True}, "20 pixels and pads to 32"),
         ({"size": short, "crop_size": 20, "do_center_crop": True, "do_pad": True, "pad_size": square},
          "does more than windtunnel can declare"),
+        ({"size": square, "rescale_factor": 0}, r"settings that are missing or of a wrong type \(.*zero"),
     ):  # fmt: skip
         config.write_text(json.dumps(plain | change))
         with pytest.raises(UserError, match=said):

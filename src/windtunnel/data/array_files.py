@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import pickle
+import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.locations import Location
@@ -33,6 +35,8 @@ IDX_IMAGES, IDX_LABELS = (
     ("-images-idx3-ubyte", "-images.idx3-ubyte"),
     ("-labels-idx1-ubyte", "-labels.idx1-ubyte"),
 )
+# The largest array of an idx file.
+MOST_IDX_BYTES = 1 << 31
 SIDE_PX = 32
 # What the published pickles contain; anything else is refused, because a pickle can run any program.
 ALLOWED = frozenset({("_reconstruct", "multiarray"), ("ndarray", "numpy"), ("dtype", "numpy")})
@@ -112,7 +116,7 @@ def _unpickled(file: Location) -> dict[bytes, Any]:
         content = _BatchUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
     except Exception as error:  # a damaged pickle raises exceptions of many kinds
         raise UserError(
-            f"{file} cannot be read as a batch of CIFAR images: {error}; download it again."
+            f"{file} cannot be read as a batch of CIFAR images: {first_line(error)}; download it again."
         ) from error
     return content if isinstance(content, dict) else {}
 
@@ -133,13 +137,25 @@ def read_idx(folder: Location, split: str) -> Arrays:
 
 def _idx_array(file: Location, axes: int) -> NDArray[np.uint8]:
     """The array of an idx file: two zero bytes, type 8 (uint8), the number of axes, sizes, values."""
+    size = 4 + 4 * axes
+    incomplete = UserError(f"{file} is no complete idx file of {axes} axes; download it again.")
     try:
-        content = file.read_bytes()
-        content = gzip.decompress(content) if file.suffix == ".gz" else content
+        with file.open("rb") as stored, _unpacked(stored, file) as stream:
+            header = stream.read(size)
+            if len(header) < size or header[:4] != bytes((0, 0, 8, axes)):
+                raise incomplete
+            shape = struct.unpack(f">{axes}I", header[4:])
+            count = math.prod(shape)
+            if count > MOST_IDX_BYTES:
+                raise UserError(f"{file} declares {count:,} bytes; at most {MOST_IDX_BYTES:,} are read.")
+            # One byte more than declared: a compressed file may stand for any number of bytes.
+            values = stream.read(count + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{file} cannot be read: {error}; download it again.") from error
-    header = 4 + 4 * axes
-    shape = tuple(np.frombuffer(content[4:header], ">u4").tolist())
-    if content[:4] != bytes((0, 0, 8, axes)) or len(content) != header + int(np.prod(shape, dtype=np.int64)):
-        raise UserError(f"{file} is no complete idx file of {axes} axes; download it again.")
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+    if len(values) != count:
+        raise incomplete
+    return np.frombuffer(values, np.uint8).reshape(shape)
+
+
+def _unpacked(stored: BinaryIO, file: Location) -> BinaryIO:
+    return cast("BinaryIO", gzip.GzipFile(fileobj=stored)) if file.suffix == ".gz" else stored

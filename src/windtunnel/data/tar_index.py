@@ -75,7 +75,7 @@ def is_ended(tar: tarfile.TarFile, location: Location) -> bool:
 
 
 def _member(entry: tarfile.TarInfo) -> Member:
-    is_whole = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+    is_whole = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not entry.issparse()
     return Member(entry.name.removeprefix("./"), entry.offset_data, entry.size if is_whole else -1)
 
 

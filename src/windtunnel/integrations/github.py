@@ -27,6 +27,8 @@ PER_PAGE = 100
 # Pages of comments that are searched for the earlier comment.
 MOST_PAGES = 50
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+# Authors whose comments are updated, in the words of GitHub's API.
+BOT, MEMBERS = "Bot", ("OWNER", "MEMBER", "COLLABORATOR")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Done = Literal["created", "updated", "none"]
@@ -109,9 +111,12 @@ def post_comment(text: str, name: str, environment: Mapping[str, str]) -> Commen
             answer = _request("POST", f"{issues}/{number}/comments", token, body)
         else:
             answer = _request("PATCH", f"{issues}/comments/{earlier}", token, body)
+        address_of_comment = str(answer.get("html_url", ""))
     except _Refused as error:
         return Comment("none", str(error))
-    return Comment("created" if earlier is None else "updated", str(answer.get("html_url", "")))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return Comment("none", f"{base} does not answer as GitHub's API does")
+    return Comment("created" if earlier is None else "updated", address_of_comment)
 
 
 def pull_request_number(environment: Mapping[str, str]) -> int | None:
@@ -129,11 +134,17 @@ def _find(comments: str, first: str, token: str) -> int | None:
     for page in range(1, MOST_PAGES + 1):
         listed = _request("GET", f"{comments}?per_page={PER_PAGE}&page={page}", token)
         for comment in listed:
-            if str(comment.get("body") or "").startswith(first):
+            if str(comment.get("body") or "").startswith(first) and _is_trusted(comment):
                 return int(comment["id"])
         if len(listed) < PER_PAGE:
             break
     return None
+
+
+def _is_trusted(comment: Mapping[str, Any]) -> bool:
+    """Whether a bot or a member wrote a comment; others could edit a result in their own comment later."""
+    author = comment.get("user") or {}
+    return author.get("type") == BOT or comment.get("author_association") in MEMBERS
 
 
 def _request(method: str, url: str, token: str, body: object = None) -> Any:

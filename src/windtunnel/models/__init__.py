@@ -77,6 +77,7 @@ class Model:
         passes: forward passes for each image.
         fitted_images: images that it was fitted on, and that it must not be scored on.
         batch_dependent: whether its scores of an image depend on the batch, and the user allows it.
+        half_precision: whether its scores are numbers of half precision, whatever its input.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Model:
     passes: int = 1
     fitted_images: FittedImages = FittedImages()
     batch_dependent: bool = False
+    half_precision: bool = False
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

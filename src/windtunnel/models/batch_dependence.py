@@ -28,7 +28,7 @@ CALLS = ((0, 1), (2, 0), (1,))
 def checked_for_batches(model: Model, *, allowed: bool) -> Model:
     """The model, marked if its scores depend on the batch; refuses such a model unless it is allowed."""
     difference = batch_difference(model)
-    noise = _noise(model)
+    noise = noise_of(model)
     if difference <= noise:
         return model
     if not allowed:
@@ -79,6 +79,7 @@ def _images(model: Model) -> NDArray[np.uint8]:
     return np.stack(changed).astype(np.uint8)
 
 
-def _noise(model: Model) -> float:
-    half = model.placement.precision not in (None, DEFAULT_PRECISION)
+def noise_of(model: Model) -> float:
+    """The largest difference, as a fraction of the largest score, that the model's arithmetic explains."""
+    half = model.placement.precision not in (None, DEFAULT_PRECISION) or model.half_precision
     return HALF_PRECISION_NOISE if half or model.preprocess.tensor.dtype == "float16" else NOISE

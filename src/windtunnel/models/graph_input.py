@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.errors import RunFailed, UserError, unknown_name
+from windtunnel.core.errors import RunFailed, UserError, first_line, unknown_name
 from windtunnel.core.locations import Location
 from windtunnel.models import Model, Scores, behaviour, output_facts, probe_images
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess
@@ -19,7 +19,6 @@ CHANNEL_COUNTS = (1, 3)
 # On one thread, larger batches take longer per image, and more memory for activations.
 DYNAMIC_BATCH = 16
 PROBED_IMAGES = 2
-LONGEST_REASON = 300
 
 
 class DescribedModel(Model):
@@ -89,8 +88,7 @@ def chosen_output(declaration: Declaration, names: Sequence[str], where: Locatio
 
 def runtime_reason(error: Exception) -> str:
     """The first line of a runtime's error as a sentence, shortened for a message."""
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return text.rstrip(".")[:LONGEST_REASON] + "."
+    return f"{first_line(error)}."
 
 
 def in_batches(

@@ -35,6 +35,8 @@ MOST_BYTES = 1 << 28
 PIECE_BYTES = 1 << 20
 TRY_AGAIN = (408, 425, 429)
 LONGEST_REASON = 200
+# The largest time-out in seconds, and the largest number of attempts.
+MOST_NUMBER = 86_400
 
 
 class Refused(Exception):
@@ -80,7 +82,12 @@ class Requests:
         self._address = address
         self._timeout = _number(TIMEOUT, DEFAULT_TIMEOUT_S)
         self._attempts = int(_number(ATTEMPTS, DEFAULT_ATTEMPTS))
-        token = os.environ.get(TOKEN, "")
+        token = os.environ.get(TOKEN, "").strip()
+        # The library's own error would repeat the token.
+        if not (token.isascii() and token.isprintable()):
+            raise UserError(
+                f"{TOKEN} contains line breaks or characters that no token has; set it to the token alone."
+            )
         if token and not address.is_private:
             raise UserError(
                 f"{TOKEN} is set, and {address.server} is reached without TLS, where others can read it; "
@@ -238,7 +245,7 @@ def _pause(attempt: int, asked: float | None) -> float:
 
 def _retry_after(text: str) -> float | None:
     """The seconds of a Retry-After header, a number or a date; None without a valid one."""
-    if text.strip().isdigit():
+    if text.strip().isdecimal():
         return float(text)
     try:
         date = email.utils.parsedate_to_datetime(text)
@@ -261,12 +268,12 @@ def _reason(error: Exception) -> str:
 
 
 def _number(variable: str, default: float) -> float:
-    """The number in an environment variable, at least 1, or the default."""
+    """The number in an environment variable, from 1 to MOST_NUMBER, or the default."""
     text = os.environ.get(variable, "")
     try:
         number = float(text) if text else default
     except ValueError:
         number = 0.0
-    if not number >= 1:
-        raise UserError(f"{variable} is '{text}'; give a number of at least 1, or unset it.")
+    if not 1 <= number <= MOST_NUMBER:
+        raise UserError(f"{variable} is '{text}'; give a number from 1 to {MOST_NUMBER:,}, or unset it.")
     return number

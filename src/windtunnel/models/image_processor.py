@@ -39,6 +39,11 @@ def declared_by(processor: Any, name: str) -> Preprocess:
             f"The image processor of {name} ({type(processor).__name__}) {error}, which windtunnel does not "
             f"support; {DECLARE_IT}."
         ) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(
+            f"The image processor of {name} ({type(processor).__name__}) has settings that are missing or "
+            f"of a wrong type ({first_line(error)}); correct its preprocessor_config.json, or {DECLARE_IT}."
+        ) from error
     _compare(processor, preprocess, name)
     return preprocess
 

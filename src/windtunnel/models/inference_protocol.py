@@ -19,8 +19,9 @@ BINARY_EXTENSION = "binary_tensor_data"
 HEADER_LENGTH = "Inference-Header-Content-Length"
 INPUT_TYPES: dict[str, Dtype] = {"FP32": "float32", "FP16": "float16", "UINT8": "uint8"}
 OUTPUT_TYPES = {"FP16": "<f2", "FP32": "<f4", "FP64": "<f8"}
+HALF_PRECISION = "FP16"
 # The protocol has no JSON form of these types.
-BINARY_ONLY = ("FP16",)
+BINARY_ONLY = (HALF_PRECISION,)
 
 
 class TensorMetadata(msgspec.Struct, frozen=True):
@@ -98,7 +99,7 @@ def infer_request(
 def inferred_in(response: Response, id_: str, model: str, output: TensorMetadata, count: int) -> Inferred:
     """The values of an output for `count` images; Unusable unless everything about them is as declared."""
     length = response.headers.get(HEADER_LENGTH.lower(), str(len(response.body)))
-    if not length.isdigit() or int(length) > len(response.body):
+    if not length.isdecimal() or int(length) > len(response.body):
         raise Unusable(f"the response has {len(response.body):,} bytes and {HEADER_LENGTH} '{length}'")
     end = int(length)
     message = _decoded(response.body[:end], _InferenceResponse)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.option_names import option
 from windtunnel.models import Scores, check_scores, finite_rows, probe_images
-from windtunnel.models.batch_dependence import HALF_PRECISION_NOISE, NOISE
+from windtunnel.models.batch_dependence import noise_of
 from windtunnel.models.graph_input import (
     DYNAMIC_BATCH,
     PROBED_IMAGES,
@@ -30,6 +30,7 @@ from windtunnel.models.http_requests import TOKEN, Refused, Requests, Response, 
 from windtunnel.models.inference_protocol import (
     BINARY_EXTENSION,
     BINARY_ONLY,
+    HALF_PRECISION,
     INPUT_TYPES,
     OUTPUT_TYPES,
     Inferred,
@@ -80,6 +81,7 @@ class KserveModel(DescribedModel):
                 f"The output {self._output.name} of {address.name} is {self._output.datatype}; scores are "
                 f"{', '.join(OUTPUT_TYPES)}. Declare another output with output = NAME in the model's file."
             )
+        self.half_precision = self._output.datatype == HALF_PRECISION
         shape = [size if size > 0 else None for size in self._input.shape]
         self._describe(declaration, shape, INPUT_TYPES[self._input.datatype], where)
         self.batch = IN_FLIGHT * (self._fixed_batch or DYNAMIC_BATCH)
@@ -171,8 +173,7 @@ class KserveModel(DescribedModel):
         metadata = self._asked_metadata(counted=False)
         scores = self._probe_scores()
         scale = float(np.abs(self._reference).max()) or 1.0
-        noise = HALF_PRECISION_NOISE if "FP16" in (self._input.datatype, self._output.datatype) else NOISE
-        same = np.allclose(scores, self._reference, rtol=0, atol=noise * scale)
+        same = np.allclose(scores, self._reference, rtol=0, atol=noise_of(self) * scale)
         if metadata != self._metadata or not same:
             raise RunFailed(
                 f"{self._address.server} has another model under the name {self._address.name} than at the "

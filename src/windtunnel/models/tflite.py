@@ -37,7 +37,10 @@ class Quantisation:
         return self.scale * (limits.min - self.zero_point), self.scale * (limits.max - self.zero_point)
 
     def quantised(self, values: NDArray[np.float32]) -> NDArray[Any]:
-        """Numbers rounded to the nearest byte, those out of range to the first or last one."""
+        """Numbers rounded to the nearest byte, those out of range to the first or last one.
+
+        Halves are rounded to even numbers, as the optimised kernels of LiteRT do.
+        """
         limits = np.iinfo(self.dtype)
         steps = np.rint(values / np.float32(self.scale)) + np.float32(self.zero_point)
         return np.asarray(np.clip(steps, limits.min, limits.max).astype(self.dtype))

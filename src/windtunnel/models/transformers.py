@@ -36,7 +36,9 @@ class Pretrained:
         self.name = name
         self.folder = Path(name) if Path(name).is_dir() else None
         self.title = (self.folder.resolve() if self.folder else Path(name)).name
-        self._options = {"revision": revision} if revision else {}
+        # Code that comes with a model is not run, and the library does not ask at the terminal.
+        self._options: dict[str, Any] = {"trust_remote_code": False}
+        self._options |= {"revision": revision} if revision else {}
         if self.folder and not (self.folder / "config.json").is_file():
             raise UserError(f"The folder {name} has no config.json; give a folder of {WRITTEN_BY}.")
 
@@ -45,8 +47,11 @@ class Pretrained:
         return self.network(self._library.AutoModelForImageClassification)
 
     def network(self, network_type: Any) -> Any:
-        """The network of a type of the library (`CLIPModel`), in evaluation mode; refuses missing weights."""
-        network, info = self.read(network_type, output_loading_info=True)
+        """The network of a type of the library (`CLIPModel`), in evaluation mode; refuses missing weights.
+
+        Weights are float32 whatever their file contains: the precision of a run is an option.
+        """
+        network, info = self.read(network_type, output_loading_info=True, dtype="float32")
         missing = [*info["missing_keys"], *(str(entry[0]) for entry in info["mismatched_keys"])]
         if missing:
             raise UserError(

@@ -15,7 +15,7 @@ laion_c_classes.csv     the 16 classes of LAION-C by ImageNet-1k class
 c_bar_strengths.csv  strengths of severities 1 to 5 of ImageNet-C-bar and CIFAR-10-C-bar, from the CSV files
                   of facebookresearch/augmentation-corruption: certain; ImageNet-C-bar's script names its
                   folders by them (read by `c_bar.py`)
-web_scale_data.csv  names of training data that were collected from the web at scale; no figures
+web_scale_data.csv  names of training data that were collected from the web at scale, with their source
 stored_corruptions.csv  further corruptions of published sets, which are read, not made
 set_codecs.csv    how the published corrupted sets were stored, by edition: CIFAR-10-C is lossless arrays, the
                   others JPEG files (read by `set_codecs.py`)

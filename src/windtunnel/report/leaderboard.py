@@ -12,7 +12,7 @@ from urllib.parse import quote
 from windtunnel.analysis.leaderboard import BoardCell, BoardColumn, BoardRow, Leaderboard, sign_of
 from windtunnel.report.accuracy_drops import numbered
 from windtunnel.report.comparison import rows_csv
-from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.markdown_table import markdown_table, plain
 from windtunnel.report.page import render_page
 from windtunnel.report.score_format import direction_text, number, scale, unit
 
@@ -167,7 +167,8 @@ def leaderboard_markdown(board: Leaderboard) -> str:
         for name, row in zip(row_names(board), board.rows, strict=True)
     ]
     notes = leaderboard_notes(board)
-    lines = [*markdown_table(header, rows), *([""] if notes else []), *(f"- {note}" for note in notes)]
+    table = markdown_table(list(map(plain, header)), [list(map(plain, row)) for row in rows])
+    lines = [*table, *([""] if notes else []), *(f"- {plain(note)}" for note in notes)]
     return "\n".join(lines) + "\n"
 
 

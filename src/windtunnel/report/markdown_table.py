@@ -16,5 +16,6 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list
 
 
 def plain(text: str) -> str:
-    """A text of one line that Markdown shows as it is: no HTML, no mentions of people."""
-    return _TAG.sub("&lt;", " ".join(text.split())).replace("@", "&#64;")
+    """A text of one line without HTML, links, images and mentions of people."""
+    escaped = _TAG.sub("&lt;", " ".join(text.split())).replace("@", "&#64;")
+    return escaped.replace("](", "]&#40;")

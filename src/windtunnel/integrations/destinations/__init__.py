@@ -10,6 +10,7 @@ from pathlib import Path
 
 from windtunnel.core.calls import CalledPlugin, Parameter, Settings
 from windtunnel.core.errors import UserError
+from windtunnel.core.extras import load_extra
 from windtunnel.core.registry import Registry
 from windtunnel.core.scores import Score
 
@@ -21,6 +22,7 @@ __all__ = [
     "Settings",
     "metric_values",
     "writable_folder",
+    "yaml_text",
 ]
 
 # Characters that MLflow and Weights & Biases accept in the name of a metric.
@@ -106,3 +108,9 @@ def writable_folder(settings: Settings) -> Path:
             f"The folder {folder} cannot be made: {error.strerror}; give another one as folder=FOLDER."
         ) from error
     return folder.resolve()
+
+
+def yaml_text(content: object, destination: str) -> str:
+    """Content as YAML; keys stay in their order."""
+    yaml = load_extra("yaml", f"The destination {destination}")
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.extras import load_extra
 from windtunnel.core.metrics import title_of, unit_of
 from windtunnel.integrations.destinations import (
     Destination,
@@ -14,9 +14,12 @@ from windtunnel.integrations.destinations import (
     Parameter,
     Settings,
     writable_folder,
+    yaml_text,
 )
 
 FOLDER = ".eval_results"
+# Characters that are replaced in the name of a file.
+OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class EvalResults(Destination):
@@ -48,14 +51,13 @@ class EvalResults(Destination):
                 f"{len(runs)} runs are of {len(models)} models and {len(set(suites))} suites; give runs of "
                 "one model, one per suite."
             )
-        yaml = load_extra("yaml", "The destination eval-results")
         folder = writable_folder(settings) / FOLDER
         folder.mkdir(exist_ok=True)
         files = []
         for run in runs:
-            file = folder / f"windtunnel-{run.suite.partition('@')[0]}.yaml"
-            text = yaml.safe_dump([_entry(run, settings)], sort_keys=False, allow_unicode=True, width=1000)
-            file.write_text(text, encoding="utf-8")
+            # A suite's name comes from the run's folder; it must not name another folder.
+            file = folder / f"windtunnel-{OTHER.sub('-', run.suite.partition('@')[0])}.yaml"
+            file.write_text(yaml_text([_entry(run, settings)], "eval-results"), encoding="utf-8")
             files.append(str(file))
         return files
 

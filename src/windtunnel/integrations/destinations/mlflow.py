@@ -46,11 +46,13 @@ class Mlflow(Destination):
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         mlflow = load_extra("mlflow", "The destination mlflow")
         where = address if upload else writable_folder(settings).as_uri()
+        shown = without_password(where)
         client = mlflow.MlflowClient(tracking_uri=where)
         try:
-            return [self._log(client, run, str(settings["experiment"]), where) for run in runs]
+            return [self._log(client, run, str(settings["experiment"]), shown) for run in runs]
         except mlflow.exceptions.MlflowException as error:
-            raise UserError(f"MLflow at {where} refused the run: {first_line(error)}.") from error
+            reason = first_line(Exception(str(error).replace(where.rstrip("/"), shown.rstrip("/"))))
+            raise UserError(f"MLflow at {shown} refused the run: {reason}.") from None
 
     def _log(self, client: Any, run: LoggedRun, experiment: str, where: str) -> str:
         entities = load_extra("mlflow.entities", "The destination mlflow")
@@ -70,6 +72,13 @@ class Mlflow(Destination):
             client.log_artifact(id_, str(file))
         client.set_terminated(id_)
         return f"{where}, experiment {experiment}, run {id_}"
+
+
+def without_password(address: str) -> str:
+    """An address for messages, without the user name and password that it may contain."""
+    scheme, separator, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 mlflow = Mlflow()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.core.extras import load_extra
 from windtunnel.core.metrics import headline_titles, title_of, unit_of
 from windtunnel.core.scores import Score
 from windtunnel.integrations.destinations import (
@@ -14,6 +13,7 @@ from windtunnel.integrations.destinations import (
     Parameter,
     Settings,
     writable_folder,
+    yaml_text,
 )
 
 FILE = "model-index.yaml"
@@ -35,7 +35,6 @@ class ModelIndex(Destination):
 
     def log(self, runs: Sequence[LoggedRun], settings: Settings, upload: bool) -> list[str]:
         del upload
-        yaml = load_extra("yaml", "The destination model-index")
         models = [
             {
                 "name": model,
@@ -44,8 +43,7 @@ class ModelIndex(Destination):
             for model in dict.fromkeys(run.model for run in runs)
         ]
         file = writable_folder(settings) / FILE
-        text = yaml.safe_dump({"model-index": models}, sort_keys=False, allow_unicode=True, width=1000)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(yaml_text({"model-index": models}, "model-index"), encoding="utf-8")
         return [str(file)]
 
 
