@@ -20,7 +20,7 @@ def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
     table = Table(box=box.SIMPLE_HEAD)
     for column in columns:
-        table.add_column(column, no_wrap=column == "name")
+        table.add_column(column, no_wrap=column == "name", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(name, row[name]) for name in columns))
     console.print(table)
