@@ -108,6 +108,7 @@ def test_waiting_for_a_server_is_announced_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("WINDTUNNEL_KSERVE_ATTEMPTS", "4")
+    monkeypatch.setattr("windtunnel.models.http_requests.FIRST_PAUSE_S", 0.5)
     with pytest.raises(RunFailed, match="connection refused"):
         load_model(f"kserve://127.0.0.1:{free_port()}/served", "cifar")
     (said,) = caplog.messages
