@@ -36,6 +36,19 @@ class HalfWrong:
         return np.where(half[:, None], -scores, scores)
 
 
+class CentredInBatch:
+    """The demo's network, whose scores are centred in each batch."""
+
+    name = fingerprint = "centred"
+
+    def __init__(self) -> None:
+        self._model = windtunnel.load_model("demo")
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        scores = self._model.predict(batch)
+        return scores - scores.mean(axis=0)
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two finished runs on the same images: `base`, and `new`, which is worse."""
@@ -169,12 +182,18 @@ def test_the_leaderboard_has_a_row_per_model_and_marks_what_is_not_comparable(
 ) -> None:
     windtunnel.run("demo", "demo", "smoke", out=tmp_path / "smoke", subset=60)
     windtunnel.run("demo", "demo", "demo", out=tmp_path / "seeded", subset=60, seed=3)
-    folders = (runs / "new", runs / "base", tmp_path / "seeded", tmp_path / "smoke")
+    windtunnel.run(
+        CentredInBatch(), "demo", "demo", out=tmp_path / "centred", subset=60, preprocess=_declared(),
+        allow_batch_dependence=True,
+    )  # fmt: skip
+    folders = (tmp_path / "centred", runs / "new", runs / "base", tmp_path / "seeded", tmp_path / "smoke")
     document = json.loads(_invoke("leaderboard", *folders, "--json").stdout)
     names = [model["name"] for model in document["models"]]
     # The best first, the run with other pixels last; the demo's run of the other suite is in its first row.
-    assert names == ["digits (1)", HalfWrong.name, "digits (2)"]
-    first, _, seeded = document["models"]
+    assert names[:2] == ["digits (1)", HalfWrong.name]
+    by_name = {model["name"]: model for model in document["models"]}
+    first, seeded, centred = by_name["digits (1)"], by_name["digits (2)"], by_name[CentredInBatch.name]
+    assert {score["not_comparable"] for score in centred["scores"]} == {"scores depend on the batch"}
     assert {score["suite"] for score in first["scores"]} == {"demo@1", "smoke@1"}
     assert all(score["comparable"] for score in first["scores"])
     assert "seeds" in seeded["scores"][0]["not_comparable"]

@@ -104,6 +104,17 @@ def test_a_server_that_stays_away_stops_the_run_which_continues_later(
         windtunnel.run(server.url, "demo", "smoke", OPTIONS, out=tmp_path / "run", batch=16)
 
 
+def test_waiting_for_a_server_is_announced_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("WINDTUNNEL_KSERVE_ATTEMPTS", "4")
+    monkeypatch.setattr("windtunnel.models.http_requests.FIRST_PAUSE_S", 0.5)
+    with pytest.raises(RunFailed, match="connection refused"):
+        load_model(f"kserve://127.0.0.1:{free_port()}/served", "cifar")
+    (said,) = caplog.messages
+    assert said.endswith("gives no usable response (connection refused); asking again (attempts left: 1).")
+
+
 def test_json_tensors_give_the_same_scores(tmp_path: Path, model_file: Path) -> None:
     local = load_model(model_file, "cifar").predict(IMAGES)
     with serving(tmp_path, Settings(str(model_file), free_port(), binary=False)) as server:

@@ -118,6 +118,7 @@ def test_what_a_declaration_cannot_express_is_refused_and_can_be_declared(tmp_pa
         ({"size": short, "crop_size": 32, "do_center_crop": True}, "20 pixels and pads to 32"),
         ({"size": short, "crop_size": 20, "do_center_crop": True, "do_pad": True, "pad_size": square},
          "does more than windtunnel can declare"),
+        ({"size": square, "image_std": [0, 0, 0]}, "image processor of net .* std is zero"),
         ({"size": square, "rescale_factor": 0}, r"settings that are missing or of a wrong type \(.*zero"),
     ):  # fmt: skip
         config.write_text(json.dumps(plain | change))
@@ -128,7 +129,7 @@ def test_what_a_declaration_cannot_express_is_refused_and_can_be_declared(tmp_pa
     config.unlink()
     assert load_model(f"hf:{folder}").classes == CLASSES
     (tmp_path / "net.toml").unlink()
-    with pytest.raises(UserError, match="cannot be loaded by transformers: Can't load image processor"):
+    with pytest.raises(UserError, match=r"net has no preprocessor_config.json; write it .* or declare the"):
         load_model(f"hf:{folder}")
 
 
@@ -203,7 +204,7 @@ def test_a_network_predicts_the_same_in_every_file(tmp_path: Path, photos: list[
     assert load_model(tmp_path / "net.pt2").preprocess.geometry.output_px == SIDE
 
 
-def test_wrong_checkpoints_get_one_line(tmp_path: Path) -> None:
+def test_wrong_checkpoints_get_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     module = small_network(tmp_path)
     state = module.state_dict()
     wrong = {**state, "tail.weight": state["head.weight"], "head.weight": state["head.weight"][:2]}
@@ -211,7 +212,8 @@ def test_wrong_checkpoints_get_one_line(tmp_path: Path) -> None:
     torch.save(wrong, tmp_path / "wrong.pth")
     torch.save({"epoch": 3}, tmp_path / "empty.pth")
     torch.save({"model": module}, tmp_path / "objects.pth")
-    (tmp_path / "damaged.pth").write_bytes(b"PK\x03\x04")
+    for name in ("damaged.pth", "damaged.pt2"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04")
     factory = f"{tmp_path}/nets.py:small"
     for source, said in (
         (f"{factory}(weights={tmp_path}/wrong.pth)", r"does not fit the Small: 1 missing \(conv.bias\); 1 "
@@ -219,13 +221,14 @@ def test_wrong_checkpoints_get_one_line(tmp_path: Path) -> None:
         (f"{factory}(weights={tmp_path}/empty.pth)", "contains epoch, not the weights of a module"),
         (f"{factory}(weights={tmp_path}/objects.pth)", "Python objects other than weights"),
         (f"{factory}(weights={tmp_path}/damaged.pth)", "Python objects other than weights|can load"),
+        (str(tmp_path / "damaged.pt2"), "damaged.pt2 is not a program that torch .* can load"),
         (f"{factory}(weights={tmp_path}/none.pth)", "No such checkpoint: .*none.pth. Give a"),
         (f"{factory}(wieghts=best.pth)", "Unknown parameter of factory 'wieghts'. Did you mean weights"),
         (str(tmp_path / "wrong.pth"), r"only weights.* FILE.py:factory\(weights=.*wrong.pth\)"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=said) as error:
             load_model(source)
-        assert "\n" not in str(error.value)
+        assert "\n" not in str(error.value) and not caplog.records
 
 
 def test_a_timm_network_has_the_preprocessing_of_its_configuration(

@@ -149,10 +149,10 @@ def _setting(run: ScoredRun) -> Hashable:
 
 
 def _why_not_comparable(run: ScoredRun, reference: ScoredRun) -> str:
+    reasons = ["scores depend on the batch"] if run.recipe.model.batch_dependent else []
     if run is reference:
-        return ""
+        return "; ".join(reasons)
     pair = [reference, run]
-    reasons = []
     if run.recipe.data.digest != reference.recipe.data.digest:
         own, others = run.recipe.data.count, reference.recipe.data.count
         counts = f" ({own:,}, most have {others:,})" if own != others else ""

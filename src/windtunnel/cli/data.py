@@ -47,7 +47,7 @@ def _inspection_lines(inspection: api.Inspection) -> list[tuple[str, str]]:
         ("data", inspection.location),
         ("images", f"{inspection.images:,}{unlabelled}"),
         ("classes", _classes_text(inspection)),
-        ("first", ", ".join(inspection.first_classes)),
+        *([("first", ", ".join(inspection.first_classes))] if inspection.first_classes else []),
         ("sizes", inspection.sizes),
         ("formats", ", ".join(f"{count:,} {name}" for name, count in inspection.formats.items())),
     ]
@@ -76,6 +76,8 @@ def _stored_text(conditions: Sequence[str]) -> str:
 
 
 def _classes_text(inspection: api.Inspection) -> str:
+    if not inspection.classes:
+        return "none: no image has a label"
     counts = f"{inspection.classes_used:,} of {inspection.classes:,}"
     if inspection.classes_used:
         counts += f", {inspection.smallest_class} to {inspection.largest_class} images each"

@@ -20,7 +20,7 @@ def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
     table = Table(box=box.SIMPLE_HEAD)
     for column in columns:
-        table.add_column(column, no_wrap=column == "name")
+        table.add_column(column, no_wrap=column == "name", overflow="fold" if column in FORMS else "ellipsis")
     for row in rows:
         table.add_row(*(_cell(row[name]) for name in columns))
     console.print(table)
@@ -82,6 +82,8 @@ def _percent(value: float | None) -> str:
 
 INDENT = "    "
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
+# Columns that people copy from: long words are folded and not cut.
+FORMS = ("form", "written")
 # Columns that are too wide for the terminal; --json prints all.
 WIDE = {
     "sequences": ("random", "met_by", "source", "frames"),

@@ -11,6 +11,7 @@ from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.locations import Location, local_file
 from windtunnel.models.graph_input import fit_to_graph
 from windtunnel.models.preprocess import Declaration, Dtype
+from windtunnel.models.quiet_logs import quiet_log
 
 DTYPES: dict[torch.dtype, Dtype] = {
     torch.float32: "float32",
@@ -62,7 +63,8 @@ class ExportedModule(torch.nn.Module):  # type: ignore[misc]  # torch is not che
 def read_program(path: Location) -> ExportedModule:
     """The program in a file that `torch.export.save` has written."""
     try:
-        program = torch.export.load(local_file(path))
+        with quiet_log("torch.export"):
+            program = torch.export.load(local_file(path))
     except Exception as error:  # of a damaged file, or of another version
         raise UserError(
             f"{path} is not a program that torch {torch.__version__} can load: {first_line(error)}. Write it "

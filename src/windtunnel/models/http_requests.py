@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.utils
 import http.client
+import logging
 import os
 import ssl
 import threading
@@ -20,6 +21,8 @@ from typing import TypeVar
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.models.served_address import ServedAddress
 
+LOGGER = logging.getLogger(__name__)
+
 T = TypeVar("T")
 Body = Sequence[bytes | memoryview]
 
@@ -31,6 +34,8 @@ DEFAULT_ATTEMPTS = 8
 # Before the second attempt there is no pause: a server may close an idle connection at any time.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 16.0
 LONGEST_RETRY_AFTER_S = 300.0
+# A pause of this length is announced.
+NOTICED_S = 1.0
 MOST_BYTES = 1 << 28
 PIECE_BYTES = 1 << 20
 TRY_AGAIN = (408, 425, 429)
@@ -96,6 +101,7 @@ class Requests:
         self._authorisation = {"Authorization": f"Bearer {token}"} if token else {}
         self._threads = threading.local()
         self._lock = threading.Lock()
+        self._announced = False
         self.connections = 0
 
     def ask(
@@ -129,10 +135,27 @@ class Requests:
                 return read(self._attempt(path, body, headers or {}, counted))
             except Unusable as error:
                 reason, after = str(error), error.after
-            if attempt + 1 < self._attempts and stop.wait(_pause(attempt, after)):
+            if attempt + 1 == self._attempts:
+                break
+            pause = _pause(attempt, after)
+            self._announce(pause, reason, self._attempts - attempt - 1)
+            if stop.wait(pause):
                 break
         raise RunFailed(
             f"{self._address.server} gives no usable response ({self._attempts} attempts): {reason}"
+        )
+
+    def _announce(self, pause: float, reason: str, left: int) -> None:
+        """Log once that the server is asked again after a pause that people notice."""
+        with self._lock:
+            if pause < NOTICED_S or self._announced:
+                return
+            self._announced = True
+        LOGGER.warning(
+            "%s gives no usable response (%s); asking again (attempts left: %d).",
+            self._address.server,
+            reason,
+            left,
         )
 
     def _attempt(self, path: str, body: Body, headers: Mapping[str, str], counted: bool) -> Response:

@@ -37,6 +37,8 @@ def declared_by(processor: Any, name: str) -> Preprocess:
             f"The image processor of {name} ({type(processor).__name__}) {error}, which windtunnel does not "
             f"support; {DECLARE_IT}."
         ) from error
+    except UserError as error:
+        raise UserError(f"The image processor of {name} ({type(processor).__name__}): {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UserError(
             f"The image processor of {name} ({type(processor).__name__}) has settings that are missing or "

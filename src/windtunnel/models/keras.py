@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ class KerasModel(DescribedModel):
         self._identify(file_digest(path))
 
     def _loaded(self, path: Location) -> Any:
+        if not zipfile.is_zipfile(local_file(path)):  # Keras says that it does not exist
+            raise UserError(f"{path} is not a model Keras can load: it is damaged, or no file of Keras 3.")
         try:
             return self._keras.saving.load_model(local_file(path), compile=False, safe_mode=True)
         except Exception as error:  # Keras raises many kinds

@@ -58,6 +58,8 @@ def _compiled(path: Location, weights: str) -> Any:
     except Exception as error:  # of the library, which has no exception of its own
         # The lines before the last one are places in OpenVINO's code.
         reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        if not path.with_name(weights).is_file():
+            reason = [f"its weights, {weights}, are not next to it"]
         raise UserError(
             f"{path} is not a model OpenVINO can load: {first_line(Exception(*reason))}."
         ) from error

@@ -10,14 +10,17 @@ from typing import Any
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.extras import load_extra
 from windtunnel.core.labels import IMAGENET_1K
-from windtunnel.models.image_processor import declared_by
+from windtunnel.models.image_processor import DECLARE_IT, declared_by
 from windtunnel.models.preprocess import Declaration, declared
+from windtunnel.models.quiet_logs import quiet_log
 from windtunnel.published.imagenet import imagenet_synonyms
 
 # The share of ImageNet's classes whose name a label must be.
 IMAGENET_SHARE = 0.95
 # Labels that the library invents.
 INVENTED = "LABEL_0"
+# Files with the configuration of an image processor.
+PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 WRITTEN_BY = "the save_pretrained of its model and its image processor"
 
 
@@ -63,7 +66,7 @@ class Pretrained:
     def read(self, part_type: Any, **options: Any) -> Any:
         """A part of the model (configuration, network, image processor, tokenizer) of a type."""
         try:
-            with _quiet(self._library):
+            with _quiet(self._library), quiet_log("huggingface_hub"):
                 return part_type.from_pretrained(self.name, **self._options, **options)
         except UserError:
             raise
@@ -72,7 +75,8 @@ class Pretrained:
             reason = first_line(error).rstrip(".")
             raise UserError(
                 f"{self.name}{what} cannot be loaded by transformers: {reason}. Give a folder of "
-                f"{WRITTEN_BY}, or a name on the Hugging Face Hub; without a connection, one in its cache."
+                f"{WRITTEN_BY}, or a name on the Hugging Face Hub; without a connection, one in its "
+                "cache (HF_HUB_OFFLINE=1 omits the attempts to connect)."
             ) from error
 
     def declaration(self, given: str | Path | None, labels: tuple[str, ...]) -> Declaration:
@@ -85,8 +89,16 @@ class Pretrained:
         return Declaration(preprocess, fixed_tensor=True, labels=labels)
 
     def processor(self) -> Any:
-        """The image processor, on Pillow."""
-        return self.read(self._library.AutoImageProcessor, backend="pil")
+        """The image processor, on Pillow; refuses a folder without its configuration."""
+        try:
+            return self.read(self._library.AutoImageProcessor, backend="pil")
+        except UserError as error:
+            if self.folder is None or any((self.folder / file).exists() for file in PROCESSOR_FILES):
+                raise
+            raise UserError(
+                f"The folder {self.name} has no {PROCESSOR_FILES[0]}; write it with save_pretrained of the "
+                f"image processor, or {DECLARE_IT}."
+            ) from error
 
     def tokenizer(self) -> Callable[[Sequence[str]], Any]:
         """A function from texts to their tokens, as torch tensors by name."""

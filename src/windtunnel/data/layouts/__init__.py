@@ -132,7 +132,8 @@ def open_path(source: str | Location) -> Dataset:
         layouts = [layout for layout in layouts if layout.patterns and layout.recognises(path)]
         if not layouts:
             raise UserError(
-                f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
+                f"No such data: {path}. Give a folder, a file or 'demo'; windtunnel list layouts shows all "
+                "forms."
             )
     for layout in layouts:
         if dataset := _opened(layout, path, part):
