@@ -31,7 +31,7 @@ demo: $(VENV)/.demo
 	$(BIN)/windtunnel demo
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 3
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check src tests tools benchmarks docs

@@ -10,8 +10,8 @@ from typing import Any
 from windtunnel.core.errors import UserError, first_line
 from windtunnel.core.extras import load_extra
 from windtunnel.core.labels import IMAGENET_1K
-from windtunnel.models.image_processor import DECLARE_IT, declared_by
-from windtunnel.models.preprocess import Declaration, declared
+from windtunnel.models.image_processor import declared_by
+from windtunnel.models.preprocess import DECLARE_IT, Declaration, declared
 from windtunnel.models.quiet_logs import quiet_log
 from windtunnel.published.imagenet import imagenet_synonyms
 
