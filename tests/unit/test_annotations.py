@@ -102,6 +102,7 @@ def annotation(**changes: Any) -> dict[str, Any]:
     [
         ({"annotations": [annotation(image_id=99)]}, "1 annotation of 1 have an unknown image_id .*99"),
         ({"annotations": [annotation(category_id=5)]}, "unknown category_id .*5"),
+        ({"images": [{"id": 7, "file_name": "../a.jpg"}]}, "leaves the folder of the images"),
         ({"annotations": [annotation(), annotation()]}, r"1 annotation id twice \(the first: 9\)"),
         ({"images": [{"id": 7, "file_name": "a.jpg"}] * 2}, "1 image id twice"),
         ({"images": [{"id": i, "file_name": "a.jpg"} for i in (7, 8)]}, "the id 'a.jpg' twice"),

@@ -175,3 +175,13 @@ def test_heads_decode_hand_worked_outputs() -> None:
     found = decoded(REGISTRY.get("boxes"), outputs, (50, 100), settings)
     np.testing.assert_allclose(found.boxes, [[40, 15, 60, 35]], atol=1e-4)
     assert found.classes.tolist() == [2] and math.isclose(found.scores[0], 0.7, rel_tol=1e-6)
+
+
+def test_the_background_of_graphs_that_count_from_1_is_no_detection() -> None:
+    outputs = {
+        "boxes": np.array([[[1, 1, 9, 9], [2, 2, 8, 8]]], np.float32),
+        "scores": np.array([[0.9, 0.8]], np.float32),
+        "classes": np.array([[0, 1]], np.float32),
+    }
+    found = decoded(REGISTRY.get("boxes"), outputs, (10, 10), HeadSettings("boxes", class_offset=1))
+    assert found.classes.tolist() == [0] and found.counts.tolist() == [1]

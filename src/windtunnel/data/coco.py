@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -109,6 +110,12 @@ class CocoDataset(AnnotatedDataset):
 
     def _sample(self, image: CocoImage) -> Sample:
         id_ = nfc(image.file_name)
+        path = PurePosixPath(image.file_name)
+        if path.is_absolute() or ".." in path.parts:
+            raise UserError(
+                f"{self.location}: the file name {image.file_name!r} leaves the folder of the images; give "
+                "names relative to it."
+            )
         meta = {"path": image.file_name, "coco_id": str(image.id)}
         if image.width and image.height:
             meta |= {"width": str(image.width), "height": str(image.height)}

@@ -72,7 +72,13 @@ class OnnxDetector(Model):
             if count < step:
                 part = np.concatenate([part, np.repeat(part[-1:], step - count, axis=0)])
             parts.append(decoded(self._head, self._run(part), size, self._settings)[:count])
-        return joined(parts)
+        found = joined(parts)
+        if len(found.classes) and int(found.classes.max()) >= self.class_count:
+            raise ValueError(
+                f"it returns class {found.classes.max()} and has {self.class_count} classes; correct labels "
+                "or class_offset"
+            )
+        return found
 
     def placed(self, placement: Placement) -> Model:
         """The same network by another execution provider."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.detections import MOST_DETECTIONS, Detections, detections_of
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.registry import Plugin, Registry
 
 # Boxes, scores and classes of one image, before non-maximum suppression.
@@ -48,7 +48,8 @@ class HeadSettings:
     bins: int = 8
 
     def __post_init__(self) -> None:
-        REGISTRY.get(self.head)
+        if self.head not in REGISTRY.names():
+            raise unknown_name("head in [detector]", self.head, REGISTRY.names())
         for name, value in (("score_threshold", self.score_threshold), ("nms_iou", self.nms_iou)):
             if not 0 <= value <= 1:
                 raise UserError(f"[detector] {name} is {value:g}; give a number from 0 to 1.")
@@ -101,7 +102,9 @@ def decoded(
     """The detections of a batch: candidates above the threshold, without duplicates of the same class."""
     images = []
     for boxes, scores, classes in head.candidates(outputs, size, settings):
-        above = ~(scores < settings.score_threshold)  # keeps NaN, which makes the output not finite
+        # NaN stays and makes the output not finite; a class below 0 is the background of graphs that count
+        # classes from 1.
+        above = ~(scores < settings.score_threshold) & (classes >= 0)
         boxes, scores, classes = boxes[above], scores[above], classes[above]
         if settings.nms_iou < 1:
             kept = suppressed(boxes, scores, classes, settings.nms_iou)
